@@ -1,0 +1,47 @@
+# Every target sets up what it needs: a virtual environment in .venv, nothing outside the checkout.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+SEEDS  ?= 200
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format simulate bench docs clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Fila needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,dev]'
+	@touch $@
+
+setup: $(READY)  ## create the virtual environment
+
+run: $(READY)  ## start the broker on its embedded store
+	@$(BIN)/fila-server
+
+test: $(READY)  ## lint, types, contracts, tests, and 200 simulated seeds
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(READY)  ## ruff, mypy --strict, import contracts
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache | tail -n 12
+
+format: $(READY)  ## format and fix what ruff can
+	@$(BIN)/ruff check --fix src tests bench
+	@$(BIN)/ruff format src tests bench
+
+simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+bench: $(READY)  ## the short benchmarks, results in bench/results/
+	@$(BIN)/python -m bench
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

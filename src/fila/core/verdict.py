@@ -1,0 +1,27 @@
+"""What a policy hook decides about one message. The core never sees the hook, only its verdict."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+WEIGHT_MAX: Final = 4_294_967_295
+DELAY_MS_MAX: Final = 366 * 24 * 3600 * 1000
+
+
+class Assignment(NamedTuple):
+    """`on_enqueue`: where the message stands. Keys are UTF-8 bytes, as they travel and are stored."""
+
+    fairness_key: bytes
+    weight: int
+    throttle_keys: tuple[bytes, ...]
+
+
+class FailureVerdict(NamedTuple):
+    """`on_failure`: try again after `delay_ms`, or move to the dead-letter queue."""
+
+    dead_letter: bool
+    delay_ms: int
+
+
+DEFAULT_ASSIGNMENT: Final = Assignment(b"default", 1, ())
+RETRY_NOW: Final = FailureVerdict(False, 0)
