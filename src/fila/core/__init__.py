@@ -1,0 +1,1 @@
+"""What Fila is: commands in, effects out. No clock, no IO, no randomness."""

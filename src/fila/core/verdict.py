@@ -9,7 +9,7 @@ DELAY_MS_MAX: Final = 366 * 24 * 3600 * 1000
 
 
 class Assignment(NamedTuple):
-    """`on_enqueue`: where the message stands. Keys are UTF-8 bytes, as they travel and are stored."""
+    """`on_enqueue`: where the message stands. Keys are UTF-8 bytes, as they travel."""
 
     fairness_key: bytes
     weight: int

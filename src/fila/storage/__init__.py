@@ -1,0 +1,1 @@
+"""Where committed batches live: the store contract, its implementations, the one commit path."""

@@ -1,0 +1,81 @@
+"""A token bucket: how often messages of one throttle key may go, and the lanes that wait for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fila.core.lane import Lane
+
+NS: Final = 1_000_000_000
+# A refill computed in floating point may fall short of a whole token by rounding; this is
+# far above that error and far below anything a rate can show.
+TOKEN: Final = 1.0 - 1e-9
+
+
+class Bucket:
+    """Tokens at a point in time. Shared by every queue that names its key."""
+
+    __slots__ = ("armed_ns", "at_ns", "burst", "dirty", "name", "rate", "tokens", "waiters")
+
+    def __init__(self, name: bytes, rate: float, burst: float, now: int) -> None:
+        self.name = name
+        self.rate = rate
+        self.burst = burst
+        self.tokens = burst  # a new bucket starts full
+        self.at_ns = now
+        self.waiters: deque[Lane] = deque()
+        self.armed_ns = 0  # when the deadline heap will look at the waiters; 0: not armed
+        self.dirty = False
+
+    def refill(self, now: int) -> None:
+        elapsed = now - self.at_ns
+        if elapsed > 0:
+            tokens = self.tokens + elapsed * self.rate / NS
+            self.tokens = tokens if tokens < self.burst else self.burst
+            self.at_ns = now
+
+    def change(self, rate: float, burst: float, now: int) -> None:
+        """A changed bucket keeps its tokens, cut to the new burst."""
+        self.refill(now)
+        self.rate = rate
+        self.burst = burst
+        if self.tokens > burst:
+            self.tokens = burst
+
+    def restore(self, tokens: float, at_ns: int, now: int) -> None:
+        """Continue from a stored level plus the time that passed: a crash grants no fresh burst."""
+        self.tokens = min(tokens, self.burst)
+        self.at_ns = min(at_ns, now)
+        self.refill(now)
+
+    def next_token_ns(self) -> int:
+        """When the bucket next holds a whole token; 0 for never."""
+        if self.tokens >= TOKEN:
+            return self.at_ns
+        if self.rate <= 0.0 or self.burst < TOKEN:
+            return 0
+        wait = (1.0 - self.tokens) * NS / self.rate
+        if wait > 1e18:
+            return 0
+        return self.at_ns + int(wait) + 1
+
+
+def whole_tokens(buckets: list[Bucket], want: int, now: int) -> int:
+    """How many messages, up to `want`, all of the buckets together let go now."""
+    for bucket in buckets:
+        bucket.refill(now)
+        tokens = bucket.tokens
+        if tokens < want:
+            want = int(tokens + 1e-9)
+            if want <= 0:
+                return 0
+    return want
+
+
+def first_short(buckets: list[Bucket]) -> Bucket | None:
+    for bucket in buckets:
+        if bucket.tokens < TOKEN:
+            return bucket
+    return None

@@ -1,0 +1,212 @@
+"""Queues come and go, and so do runtime settings. Everything either implies happens here."""
+
+from __future__ import annotations
+
+from fila.core import effect, rejection, rows, throttle
+from fila.core.batch import (
+    DELETE_QUEUE,
+    DELETE_RANGE,
+    DELETE_STATE,
+    PUT_QUEUE,
+    PUT_STATE,
+)
+from fila.core.bucket import Bucket
+from fila.core.command import CreateQueue, SetConfig
+from fila.core.effect import Ended, Event
+from fila.core.lane import EMPTY
+from fila.core.ledger import Group
+from fila.core.queue import DLQ_SUFFIX, Queue
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.rows import QueueRow
+from fila.core.state import State
+
+
+def create_queue(state: State, command: CreateQueue) -> Rejection | None:
+    """Create a queue and its dead-letter queue."""
+    name = command.queue
+    settings = state.settings
+    why = name_fault(name, settings.name_bytes_max)
+    if why is not None:
+        return invalid_value("queue name", why)
+    if name in state.queues:
+        return Rejection(rejection.QUEUE_ALREADY_EXISTS, f'queue "{name}" already exists')
+    visibility_ms = command.visibility_ms or settings.visibility_ms_default
+    if visibility_ms < settings.visibility_ms_min:
+        return invalid_value(
+            "visibility timeout",
+            f"{visibility_ms} ms is too short; use 0 for the default or at least "
+            f"{settings.visibility_ms_min} ms",
+        )
+    if visibility_ms > settings.visibility_ms_max:
+        return invalid_value(
+            "visibility timeout",
+            f"{visibility_ms} ms is too long; the longest is {settings.visibility_ms_max} ms",
+        )
+    if len(state.queues) + 2 > settings.queues_max:
+        return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
+    group = Group(state.next_queue)
+    state.groups[group.number] = group
+    _add_queue(state, name, group, visibility_ms, command.on_enqueue, command.on_failure)
+    dead_letters_of(state, state.queues[name])
+    return None
+
+
+def dead_letters_of(state: State, queue: Queue) -> Queue | None:
+    """The queue's dead-letter queue, made anew if somebody deleted it; None for one without."""
+    name = queue.dlq_name()
+    if name is None:
+        return None
+    if name not in state.queues:
+        _add_queue(state, name, queue.group, queue.visibility_ms, None, None)
+    return state.queues[name]
+
+
+def delete_queue(state: State, name: str) -> Rejection | None:
+    """Remove a queue, its messages, leases and automatic dead-letter queue."""
+    queue = state.queues.get(name)
+    if queue is None:
+        return rejection.queue_not_found(name)
+    group = queue.group
+    _remove_queue(state, queue)
+    dlq = state.queues.get(name + DLQ_SUFFIX)
+    if dlq is not None and dlq.group is group:
+        _remove_queue(state, dlq)
+    if not group.queues:
+        # The group ends here, so the catalogue's batch carries the rest of its operations.
+        state.dirty_groups.remove(group)
+        del state.groups[group.number]
+        ops = state.ops(state.groups[0])
+        ops.extend(group.ops)
+        prefix = rows.LEDGER_PREFIX + rows.queue_prefix(group.number)
+        ops.append((DELETE_RANGE | rows.STATE, prefix, rows.after(prefix)))
+    return None
+
+
+def set_config(state: State, command: SetConfig) -> Rejection | None:
+    """Write, or with an empty value remove, a runtime setting."""
+    key, value = command.key, command.value
+    if not key or len(key.encode()) > state.settings.config_key_bytes_max:
+        return invalid_value("config key", "use 1 to 1,024 bytes of UTF-8")
+    change = throttle.change(key, value, state.config)
+    if isinstance(change, Rejection):
+        return change
+    ops = state.ops(state.groups[0])
+    puts = change.puts if change is not None else [(key, value)] if value else []
+    removes = change.removes if change is not None else [] if value else [key]
+    for gone in removes:
+        if state.config.pop(gone, None) is not None:
+            ops.append((DELETE_STATE, rows.CONFIG_PREFIX + gone.encode(), b""))
+    for name, text in puts:
+        state.config[name] = text
+        ops.append((PUT_STATE, rows.CONFIG_PREFIX + name.encode(), text.encode()))
+    if change is not None:
+        set_limit(state, change.name.encode(), change.limit)
+    if state.journal:
+        state.events.append(Event(state.now, effect.CONFIG_CHANGED, "", reason=f"{key}={value}"))
+    return None
+
+
+def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:
+    """Give a throttle key a bucket, change it, or lift the limit."""
+    bucket = state.buckets.get(name)
+    lanes = list(state.lanes_of_throttle.get(name, ()))
+    if limit is None:
+        if bucket is None:
+            return
+        del state.buckets[name]
+        state.deadlines.disarm(bucket)
+        state.waiting.pop(bucket, None)
+        if bucket.dirty:
+            state.dirty_buckets.remove(bucket)
+        for lane in lanes:
+            lane.buckets.remove(bucket)
+            if lane.parked_on is bucket:
+                state.make_ready(lane)
+        ops = state.ops(state.groups[0])
+        ops.append((DELETE_STATE, rows.BUCKET_PREFIX + name, b""))
+        return
+    if bucket is None:
+        bucket = state.buckets[name] = Bucket(name, limit.rate, limit.burst, state.now)
+        for lane in lanes:
+            lane.buckets.append(bucket)
+    else:
+        bucket.change(limit.rate, limit.burst, state.now)
+        if bucket.waiters:
+            state.arm_bucket(bucket)
+    state.use_bucket(bucket)
+
+
+def name_fault(name: str, bytes_max: int) -> str | None:
+    """What is wrong with a queue name, if anything."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return "it is not valid UTF-8"
+    if size == 0:
+        return "it is empty"
+    if size > bytes_max:
+        return f"it has {size} bytes; the longest has {bytes_max}"
+    if any(ord(char) < 32 or 127 <= ord(char) < 160 for char in name):
+        return "it holds a control character"
+    return None
+
+
+def _add_queue(
+    state: State,
+    name: str,
+    group: Group,
+    visibility_ms: int,
+    on_enqueue: str | None,
+    on_failure: str | None,
+) -> None:
+    number = state.next_queue
+    state.next_queue = number + 1
+    row = QueueRow(number, group.number, visibility_ms, state.now, on_enqueue, on_failure)
+    queue = Queue(name, row, group, state.now)
+    state.queues[name] = queue
+    group.queues.append(queue)
+    state.ops(group)  # a position from the start
+    ops = state.ops(state.groups[0])
+    ops.append((PUT_QUEUE, name.encode(), rows.queue_row(row)))
+    ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
+    if state.journal:
+        state.events.append(Event(state.now, effect.QUEUE_CREATED, name))
+
+
+def _remove_queue(state: State, queue: Queue) -> None:
+    group = queue.group
+    del state.queues[queue.name]
+    group.queues.remove(queue)
+    group.touched = [lane for lane in group.touched if lane.queue is not queue]
+    for key in queue.keys.values():
+        for lane in list(key.lanes.values()):
+            state.window_bytes -= lane.window_bytes
+            state.deadlines.disarm(lane)
+            state.unflushed.pop(lane, None)
+            state.idle.pop(lane, None)
+            lane.forgotten = True
+            lane.state = EMPTY
+            lane.parked_on = None
+            for name in lane.throttle_keys:
+                state.lanes_of_throttle[name].pop(lane, None)
+                if not state.lanes_of_throttle[name]:
+                    del state.lanes_of_throttle[name]
+    state.deadlines.disarm(queue)
+    state.due.pop(queue, None)
+    if queue.touched:
+        state.touched.remove(queue)
+        queue.touched = False
+    for consumer in queue.consumers.values():
+        consumer.gone = True
+        state.ended.append(Ended(consumer))
+    # Pending operations of this turn come before the range deletes, and go with them.
+    prefix = rows.queue_prefix(queue.number)
+    end = rows.after(prefix)
+    lanes = rows.LANE_PREFIX + prefix
+    ops = state.ops(group)
+    ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))
+    ops.append((DELETE_RANGE | rows.LEASES, prefix, end))
+    ops.append((DELETE_RANGE | rows.STATE, lanes, rows.after(lanes)))
+    state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
+    if state.journal:
+        state.events.append(Event(state.now, effect.QUEUE_DELETED, queue.name))

@@ -1,0 +1,98 @@
+"""Commands: everything that may be asked of the machine, with its ids and verdicts inside.
+
+A command is self-contained: applying the same commands at the same times to the same rows gives
+the same machine, live, after a restart, on a follower and in the simulator.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fila.core.verdict import Assignment, FailureVerdict
+
+
+class CreateQueue(NamedTuple):
+    queue: str
+    on_enqueue: str | None = None
+    on_failure: str | None = None
+    visibility_ms: int = 0  # 0: the default
+
+
+class DeleteQueue(NamedTuple):
+    queue: str
+
+
+class SetConfig(NamedTuple):
+    key: str
+    value: str  # empty: remove
+
+
+class Enqueue(NamedTuple):
+    """Messages for one queue, column by column. Ids ascend; bodies are as they came in."""
+
+    queue: str
+    ids: list[bytes]
+    bodies: list[bytes]
+    assignments: list[Assignment]
+    delays_ms: list[int] | None = None
+
+
+class Consume(NamedTuple):
+    queue: str
+    consumer: str
+    connection: int
+    prefetch: int = 0  # 0: the default
+    prefetch_bytes: int = 0
+
+
+class Leave(NamedTuple):
+    """A consumer goes. `release` hands its leases back at once, without counting an attempt."""
+
+    queue: str
+    consumer: str
+    release: bool = False
+
+
+class Ack(NamedTuple):
+    queue: str
+    ids: list[bytes]
+    connection: int = 0
+
+
+class Nack(NamedTuple):
+    queue: str
+    ids: list[bytes]
+    errors: list[str]
+    verdicts: list[FailureVerdict]
+    connection: int = 0
+
+
+class Expire(NamedTuple):
+    """Leases that ran out, with what the failure hook said of each message still in them."""
+
+    queue: str
+    lease: int
+    ids: list[bytes]
+    verdicts: list[FailureVerdict]
+
+
+class Redrive(NamedTuple):
+    """Move these pending messages of a dead-letter queue back, newly assigned."""
+
+    queue: str
+    ids: list[bytes]
+    assignments: list[Assignment]
+
+
+Command = (
+    CreateQueue
+    | DeleteQueue
+    | SetConfig
+    | Enqueue
+    | Consume
+    | Leave
+    | Ack
+    | Nack
+    | Expire
+    | Redrive
+)

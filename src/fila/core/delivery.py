@@ -1,0 +1,254 @@
+"""The delivery pass: fair order across keys, tokens taken, leases made, consumers in turn.
+
+Each delivered message gets the exact split of its wait. Time since it became ready is cut up by
+clocks that only move at state changes, so the split is O(1) and adds up to the nanosecond:
+
+    no consumer   the queue's stall clock ran
+    throttled     it did not, and the lane stood parked on a bucket
+    others' turn  neither, and the message headed its key's oldest lane: other keys were served
+    own backlog   the rest: older messages of its own key stood before it
+
+A message that was stored with a delay has no clock readings of the moment it became ready; until
+it heads its lane its time counts as own backlog.
+"""
+
+from __future__ import annotations
+
+from fila.core import effect, rows
+from fila.core.batch import PUT_LEASE
+from fila.core.bucket import first_short, whole_tokens
+from fila.core.consumer import Consumer
+from fila.core.effect import Delivery, Event, Waits
+from fila.core.lane import (
+    BODY,
+    DELAYED,
+    EMPTY,
+    ENTRY_BYTES,
+    KEY,
+    SINCE,
+    STALL,
+    STAMP,
+    THROTTLED,
+    Entry,
+    Lane,
+)
+from fila.core.lease import Lease
+from fila.core.queue import Queue
+from fila.core.state import MS, State, eligible
+
+
+def deliver(state: State) -> bool:
+    """Hand out what may go. Returns whether a pass was cut short, so that more may go at once."""
+    while True:
+        while state.touched:
+            queue = state.touched.popleft()
+            queue.touched = False
+            if not deliver_queue(state, queue):
+                state.touch_queue(queue)
+                return True
+        if not state.waiting:
+            return False
+        # Woken lanes may have left tokens untaken (another bucket was short, or credit ran out):
+        # those go to the next waiters.
+        bucket, _ = state.waiting.popitem()
+        state.wake_waiters(bucket)
+
+
+def deliver_queue(state: State, queue: Queue) -> bool:
+    """One pass over one queue. False when its limit cut it short."""
+    budget = state.settings.pass_messages
+    ready = queue.ready
+    while ready and queue.ring.head is not None:
+        if budget <= 0:
+            return False
+        consumer = ready[0]
+        want = min(consumer.credit_messages, state.settings.delivery_messages, budget)
+        if len(ready) > 1:
+            # With little to hand out every consumer gets its share of it.
+            want = min(want, -(-queue.pending // len(ready)))
+        taken = fill(state, queue, consumer, want)
+        if taken == 0:
+            break
+        budget -= taken
+        if consumer.credit_messages <= 0 or consumer.credit_bytes <= 0:
+            queue.drop_ready(consumer, state.now)
+        else:
+            ready.rotate(-1)
+    return True
+
+
+def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
+    """Give one consumer up to `want` messages under one lease. Returns how many it got."""
+    now = state.now
+    stall_ns = queue.stall_at(now)
+    active_ns = now - stall_ns
+    quantum = state.settings.quantum
+    bytes_left = min(consumer.credit_bytes, state.settings.delivery_bytes)
+    bytes_start = bytes_left
+    ring = queue.ring
+    entries: list[Entry] = []
+    lanes: list[Lane] = []
+    waits: list[Waits] = []
+    number = queue.next_lease
+    lease = Lease(number, consumer, now + queue.visibility_ms * MS, [])
+    leased = queue.leased
+    while want > 0 and bytes_left > 0:
+        key = ring.head
+        if key is None:
+            break
+        lane = key.lane
+        assert lane is not None
+        if key.deficit <= 0:
+            key.deficit = key.weight * quantum
+            key.served = 0
+        run = key.deficit if key.deficit < want else want
+        if lane.buckets:
+            run = whole_tokens(lane.buckets, run, now)
+            if run == 0:
+                short = first_short(lane.buckets)
+                assert short is not None
+                state.park(lane, short)
+                continue
+        if key.others:
+            run = 1  # which lane's head is the oldest may change with every message
+        window = lane.window
+        turn = lane.candidate_ns + active_ns - lane.candidate_since - lane.head_candidate_ns
+        head_stall_ns = lane.head_stall_ns
+        head_throttled_ns = lane.head_throttled_ns
+        throttled_ns = lane.throttled_ns
+        weight_before = ring.weight
+        taken = 0
+        state_after = -1
+        while True:
+            entry = window.popleft()
+            size = len(entry[BODY])
+            lane.window_bytes -= ENTRY_BYTES + size
+            state.window_bytes -= ENTRY_BYTES + size
+            message_key = entry[KEY]
+            if size == 0:
+                entry = state.with_body(entry)
+                size = len(entry[BODY])
+            if entry[STALL] >= 0:
+                no_consumer = stall_ns - entry[STALL]
+                throttled = throttled_ns - entry[THROTTLED]
+                ready = entry[SINCE]
+                retry = 0
+            else:
+                no_consumer = stall_ns - head_stall_ns
+                throttled = throttled_ns - head_throttled_ns
+                ready = entry[STAMP]
+                retry = ready - entry[SINCE]
+            own = now - ready - no_consumer - throttled - turn
+            waits.append(Waits(retry, throttled, no_consumer, own, turn))
+            entries.append(entry)
+            lanes.append(lane)
+            leased[message_key[rows.ID_AT :]] = (lease, lane, message_key, size)
+            if message_key > lane.delivered:
+                lane.delivered = message_key
+            taken += 1
+            bytes_left -= size
+            # The next one heads the lane from now on.
+            turn = 0
+            head_stall_ns = stall_ns
+            head_throttled_ns = throttled_ns
+            if not window:
+                if lane.horizon:
+                    state.fill_window(lane)
+                if not window:
+                    state_after = EMPTY
+                    break
+            head = window[0]
+            if head[STALL] < 0 and head[STAMP] > now:
+                state_after = DELAYED
+                break
+            if taken >= run or bytes_left <= 0:
+                break
+        lane.head_stall_ns = stall_ns
+        lane.head_throttled_ns = throttled_ns
+        lane.head_candidate_ns = lane.candidate_ns + active_ns - lane.candidate_since
+        lane.pending -= taken
+        lane.leased += taken
+        key.pending -= taken
+        key.deficit -= taken
+        key.served += taken
+        want -= taken
+        if not lane.touched:
+            state.touch(lane)
+        for bucket in lane.buckets:
+            bucket.tokens -= taken
+            state.use_bucket(bucket)
+        if key.pending == 0:
+            queue.keys_pending -= 1
+        if state.journal:
+            _delivered_events(state, lane, consumer, entries, waits, taken, weight_before)
+        if state_after >= 0:
+            if key.deficit <= 0 and key.others:
+                ring.head = key.after  # the visit ended with this lane's last message
+            state.make_unready(lane, state_after)
+        else:
+            if key.others:
+                key.reorder(active_ns)
+            if key.deficit <= 0:
+                ring.head = key.after
+    if not entries:
+        return 0
+    taken = len(entries)
+    lease.keys = [entry[KEY] for entry in entries]
+    lease.remaining = taken
+    queue.next_lease = number + 1
+    queue.leases[number] = lease
+    consumer.leases[number] = lease
+    queue.pending -= taken
+    queue.counters.delivered += taken
+    consumer.credit_messages -= taken
+    consumer.credit_bytes -= bytes_start - bytes_left
+    state.ops(queue.group).append(
+        (
+            PUT_LEASE,
+            rows.lease_key(queue.number, number),
+            rows.lease_row(lease.expires_ns, now, consumer.id, lease.keys),
+        )
+    )
+    if queue.armed_ns == 0 and queue not in state.due:
+        state.deadlines.arm(queue, lease.expires_ns)
+    state.deliveries.append(Delivery(consumer, number, now, entries, lanes, waits))
+    return taken
+
+
+def _delivered_events(
+    state: State,
+    lane: Lane,
+    consumer: Consumer,
+    entries: list[Entry],
+    waits: list[Waits],
+    taken: int,
+    weight_before: int,
+) -> None:
+    key = lane.key
+    queue = lane.queue
+    left = taken
+    for entry, wait in zip(entries[-taken:], waits[-taken:], strict=True):
+        left -= 1
+        state.events.append(
+            Event(
+                state.now,
+                effect.DELIVERED,
+                queue.name,
+                entry[KEY][rows.ID_AT :],
+                entry[2],
+                key.name,
+                entry[3],
+                lane.throttle_keys,
+                key.pending + left,
+                eligible(key) + left,
+                weight_before,
+                queue.ring.keys,
+                entry[SINCE],
+                entry[STAMP] if entry[STALL] < 0 else entry[SINCE],
+                wait,
+                consumer=consumer.id,
+                credit_delta=-1,
+                enqueued_ns=entry[4],
+                body_bytes=len(entry[BODY]),
+            )
+        )

@@ -1,0 +1,91 @@
+"""Effects: what a turn wants done. Nothing leaves the broker before its batches are stored."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fila.core.batch import Batch
+from fila.core.consumer import Consumer
+from fila.core.lane import Entry, Lane
+
+
+class Waits(NamedTuple):
+    """Where a message's wait went, in nanoseconds; the parts add up to delivered - since."""
+
+    retry: int  # until it became ready: a retry or enqueue delay
+    throttled: int  # a bucket of its own was short
+    no_consumer: int  # no consumer had credit
+    own: int  # older messages of its own key stood before it
+    turn: int  # it was its key's next, and other keys had their turns
+
+
+class Delivery(NamedTuple):
+    """Messages for one consumer under one lease, in delivery order."""
+
+    consumer: Consumer
+    lease: int
+    leased_ns: int
+    entries: list[Entry]
+    lanes: list[Lane]
+    waits: list[Waits]
+
+
+class Ended(NamedTuple):
+    """A consumer whose queue is gone."""
+
+    consumer: Consumer
+
+
+ENQUEUED: Final = "enqueued"
+REQUEUED: Final = "requeued"
+DELIVERED: Final = "delivered"
+ACKED: Final = "acked"
+NACKED: Final = "nacked"
+EXPIRED: Final = "expired"
+DEAD_LETTERED: Final = "dead_lettered"
+REDRIVEN: Final = "redriven"
+RELEASED: Final = "released"
+THROTTLED: Final = "throttled"
+STALLED: Final = "stalled"
+CONSUMER_JOINED: Final = "consumer_joined"
+CONSUMER_LEFT: Final = "consumer_left"
+WEIGHT_CHANGED: Final = "weight_changed"
+CONFIG_CHANGED: Final = "config_changed"
+QUEUE_CREATED: Final = "queue_created"
+QUEUE_DELETED: Final = "queue_deleted"
+
+
+class Event(NamedTuple):
+    """One lifecycle transition, for the journal. Made only when somebody listens."""
+
+    ts_ns: int
+    event: str
+    queue: str
+    message_id: bytes = b""
+    attempt: int = 0
+    fairness_key: bytes = b""
+    weight: int = 0
+    throttle_keys: tuple[bytes, ...] = ()
+    key_pending: int = 0  # after the event
+    key_eligible: int = 0  # after the event: pending in lanes that may go now
+    active_weight_before: int = 0  # delivered: sum of the weights of the keys in the ring
+    active_keys: int = 0
+    since_ns: int = 0
+    ready_ns: int = 0
+    waits: Waits | None = None
+    reason: str = ""
+    error: str = ""
+    consumer: str = ""
+    credit_delta: int = 0
+    enqueued_ns: int = 0
+    body_bytes: int = 0
+    source_queue: str = ""
+
+
+class Effects(NamedTuple):
+    """A turn's outcome: store the batches as one, then let the rest go, in order."""
+
+    batches: list[Batch]
+    deliveries: list[Delivery]
+    ended: list[Ended]
+    events: list[Event]

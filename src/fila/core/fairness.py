@@ -1,0 +1,134 @@
+"""Fairness keys and their ring: Deficit Round Robin, one visit after the other.
+
+A visit adds weight × quantum to the key's deficit; each message costs 1; the visit ends when the
+deficit is used up. So between visits a deficit is 0, and a deficit above 0 means that the visit is
+under way. The ring is a circular doubly linked list through the keys themselves: the next visit is
+one pointer away, joining and leaving are O(1) whatever the number of keys.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fila.core.lane import Lane
+
+
+class FairnessKey:
+    __slots__ = (
+        "active",
+        "after",
+        "before",
+        "deficit",
+        "lane",
+        "lanes",
+        "name",
+        "others",
+        "pending",
+        "served",
+        "weight",
+    )
+
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+        self.weight = 1
+        self.deficit = 0
+        self.served = 0  # messages sent in the visit under way
+        self.pending = 0
+        self.active = False  # stands in the ring
+        self.before: FairnessKey | None = None
+        self.after: FairnessKey | None = None
+        self.lanes: dict[tuple[bytes, ...], Lane] = {}
+        # Among the lanes that may go the oldest head goes first: `lane` is that candidate, the
+        # others wait in a heap of (head stamp, lane number, lane). Nearly always there is one lane.
+        self.lane: Lane | None = None
+        self.others: list[tuple[int, int, Lane]] = []
+
+    def add_lane(self, lane: Lane, active_ns: int) -> None:
+        """A lane may go now. `active_ns` is the queue's clock of unstalled time."""
+        current = self.lane
+        stamp = lane.window[0][1]
+        if current is None:
+            self.lane = lane
+            lane.candidate_since = active_ns
+        elif stamp < current.window[0][1]:
+            self._promote(lane, current, active_ns)
+            heapq.heappush(self.others, (current.window[0][1], current.number, current))
+        else:
+            heapq.heappush(self.others, (stamp, lane.number, lane))
+
+    def drop_lane(self, lane: Lane, active_ns: int) -> None:
+        """A lane may no longer go: it is empty, delayed or parked."""
+        if self.lane is lane:
+            lane.candidate_ns += active_ns - lane.candidate_since
+            if self.others:
+                self.lane = heapq.heappop(self.others)[2]
+                self.lane.candidate_since = active_ns
+            else:
+                self.lane = None
+        else:
+            self.others = [entry for entry in self.others if entry[2] is not lane]
+            heapq.heapify(self.others)
+
+    def reorder(self, active_ns: int) -> None:
+        """The candidate's head changed: let the lane with the oldest head be the candidate."""
+        current = self.lane
+        if current is None or not self.others:
+            return
+        stamp = current.window[0][1]
+        if self.others[0][0] < stamp:
+            oldest = heapq.heapreplace(self.others, (stamp, current.number, current))[2]
+            self._promote(oldest, current, active_ns)
+
+    def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
+        current.candidate_ns += active_ns - current.candidate_since
+        lane.candidate_since = active_ns
+        self.lane = lane
+
+
+class Ring:
+    __slots__ = ("head", "keys", "weight")
+
+    def __init__(self) -> None:
+        self.head: FairnessKey | None = None  # whose visit is under way or comes next
+        self.keys = 0
+        self.weight = 0  # sum of the weights of the keys in the ring
+
+    def join(self, key: FairnessKey) -> None:
+        """A newcomer stands at the end: it waits for one visit of every other key."""
+        head = self.head
+        if head is None:
+            key.before = key.after = key
+            self.head = key
+        else:
+            last = head.before
+            assert last is not None
+            key.before = last
+            key.after = head
+            last.after = key
+            head.before = key
+        key.active = True
+        self.keys += 1
+        self.weight += key.weight
+
+    def leave(self, key: FairnessKey) -> None:
+        before, after = key.before, key.after
+        assert before is not None and after is not None
+        if after is key:
+            self.head = None
+        else:
+            before.after = after
+            after.before = before
+            if self.head is key:
+                self.head = after
+        key.before = key.after = None
+        key.active = False
+        self.keys -= 1
+        self.weight -= key.weight
+
+    def set_weight(self, key: FairnessKey, weight: int) -> None:
+        """The weight of the newest message counts from the key's next visit."""
+        if key.active:
+            self.weight += weight - key.weight
+        key.weight = weight

@@ -1,0 +1,219 @@
+"""A lane: messages of one queue with the same fairness key and the same set of throttle keys.
+
+Only the head of a lane is in memory. The window holds every pending message whose key is at most
+`horizon`; what lies behind it is in the store alone and is paged in when the window runs dry. A
+horizon of b"" means that the whole lane is in the window.
+
+    store   …gone… │ leased leased │ p p p p p p p p p p p p p p p p p p …
+    memory                         └──── window ────┘ horizon
+
+Rows behind the horizon are never deleted one by one, so paging never walks over tombstones.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from fila.core import rows
+from fila.core.bucket import Bucket
+
+if TYPE_CHECKING:
+    from fila.core.fairness import FairnessKey
+    from fila.core.queue import Queue
+
+# A pending message: (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns,
+# body). Tuples, not objects: one is made for every message. An empty body is in the store only.
+Entry = tuple[bytes, int, int, int, int, int, int, int, bytes]
+KEY: Final = 0
+STAMP: Final = 1
+ATTEMPTS: Final = 2
+WEIGHT: Final = 3
+ENQUEUED: Final = 4
+SINCE: Final = 5
+STALL: Final = 6  # the queue's stall clock when the message became ready; -1: it had a delay
+THROTTLED: Final = 7  # the lane's throttle clock at the same moment
+BODY: Final = 8
+
+ENTRY_BYTES: Final = 400  # what an entry costs in memory beside its body
+
+EMPTY: Final = 0  # nothing pending
+READY: Final = 1  # its head may go: the lane takes part in its key's turns
+DELAYED: Final = 2  # its head lies in the future: parked on the deadline heap
+PARKED: Final = 3  # a bucket is short: parked on that bucket
+
+
+class Lane:
+    __slots__ = (
+        "armed_ns",
+        "buckets",
+        "candidate_ns",
+        "candidate_since",
+        "delivered",
+        "forgotten",
+        "head_candidate_ns",
+        "head_stall_ns",
+        "head_throttled_ns",
+        "horizon",
+        "key",
+        "leased",
+        "ledger_position",
+        "number",
+        "parked_on",
+        "parked_since",
+        "pending",
+        "prefix",
+        "queue",
+        "state",
+        "tail",
+        "throttle_keys",
+        "throttled_ns",
+        "touched",
+        "unflushed",
+        "weight_seen",
+        "window",
+        "window_bytes",
+    )
+
+    def __init__(
+        self, queue: Queue, key: FairnessKey, number: int, throttle_keys: tuple[bytes, ...]
+    ) -> None:
+        self.queue = queue
+        self.key = key
+        self.number = number
+        self.prefix = rows.lane_prefix(queue.number, number)
+        self.throttle_keys = throttle_keys
+        self.buckets: list[Bucket] = []
+        self.state = EMPTY
+        self.parked_on: Bucket | None = None
+        self.pending = 0
+        self.leased = 0
+        self.tail = 0  # stamp of the newest message that was stored without a delay
+        self.window: deque[Entry] = deque()
+        self.window_bytes = 0
+        self.horizon = b""
+        self.delivered = b""  # highest message key ever delivered: the horizon stays above it
+        self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
+        self.weight_seen = 1  # its key's weight when the lane was last stored (read by load)
+        self.touched = False
+        self.forgotten = False
+        self.ledger_position = 0
+        self.armed_ns = 0
+        # Clocks of the wait split (see delivery.py); all but head_* survive a restart.
+        self.throttled_ns = 0
+        self.parked_since = 0
+        self.candidate_ns = 0
+        self.candidate_since = 0
+        self.head_stall_ns = 0
+        self.head_throttled_ns = 0
+        self.head_candidate_ns = 0
+
+    def insert(self, entry: Entry, window_messages: int, room: bool) -> int:
+        """Take up a pending message. Returns how many bytes the windows grew (may be negative).
+
+        `room` says whether the windows of all lanes together have bytes left; without it, a lane
+        still keeps its head in memory, but without the body.
+        """
+        key = entry[KEY]
+        window = self.window
+        if self.horizon and key > self.horizon:
+            self.unflushed.append(entry)
+            return 0
+        if not window:
+            if not room:
+                entry = (*entry[:BODY], b"")
+            window.append(entry)
+            grown = ENTRY_BYTES + len(entry[BODY])
+        elif key > window[-1][KEY]:
+            if not room or len(window) >= window_messages:
+                self.horizon = window[-1][KEY]
+                self.unflushed.append(entry)
+                return 0
+            window.append(entry)
+            grown = ENTRY_BYTES + len(entry[BODY])
+        else:
+            insort(window, entry)
+            grown = ENTRY_BYTES + len(entry[BODY])
+            if not room or len(window) > window_messages:
+                grown -= self._cut(window_messages)
+        self.window_bytes += grown
+        return grown
+
+    def _cut(self, window_messages: int) -> int:
+        """Leave the newest messages to the store again, but never one at or below a leased key."""
+        window = self.window
+        dropped = 0
+        while len(window) > max(window_messages // 2, 1) and window[-1][KEY] > self.delivered:
+            entry = window.pop()
+            dropped += ENTRY_BYTES + len(entry[BODY])
+            # It may be of this very turn, and then the store cannot give it back before the commit.
+            self.unflushed.append(entry)
+        if dropped:
+            self.horizon = window[-1][KEY]
+        return dropped
+
+    def page(self, found: list[tuple[bytes, bytes]], complete: bool) -> int:
+        """Take in rows read from behind the horizon; `complete` when there are no further ones.
+
+        Messages of the current turn, which the store does not show yet, are merged in.
+        """
+        leased = self.queue.leased
+        entries = [entry_of(key, value) for key, value in found if key[rows.ID_AT :] not in leased]
+        if self.unflushed:
+            seen = {entry[KEY] for entry in entries}
+            fresh = [entry for entry in self.unflushed if entry[KEY] not in seen]
+            if complete:
+                self.unflushed = []
+            else:
+                last = found[-1][0]
+                self.unflushed = [entry for entry in fresh if entry[KEY] > last]
+                fresh = [entry for entry in fresh if entry[KEY] <= last]
+            entries = sorted(entries + fresh)
+        self.horizon = b"" if complete else found[-1][0]
+        grown = 0
+        for entry in entries:
+            grown += ENTRY_BYTES + len(entry[BODY])
+        self.window.extend(entries)
+        self.window_bytes += grown
+        return grown
+
+    def throttled_at(self, now: int) -> int:
+        """The throttle clock: unstalled time the lane stood parked on a bucket, up to `now`."""
+        if self.state != PARKED:
+            return self.throttled_ns
+        return self.throttled_ns + (now - self.queue.stall_at(now)) - self.parked_since
+
+    def head_stamp(self) -> int:
+        """A stamp at or below every pending message's: where a restart begins to read."""
+        if self.window:
+            return self.window[0][STAMP]
+        return int.from_bytes(self.horizon[12:20], "big") if self.horizon else self.tail
+
+
+def entry_of(key: bytes, value: bytes) -> Entry:
+    """The pending message a stored row tells of."""
+    version, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns = (
+        rows.MESSAGE_HEAD.unpack_from(value)
+    )
+    if version != 1:
+        raise rows.CorruptRowError(
+            f"a stored message has version {version}; this Fila reads version 1"
+        )
+    stamp = int.from_bytes(key[12:20], "big")
+    body = value[rows.MESSAGE_HEAD_BYTES :]
+    return (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body)
+
+
+def row_of(entry: Entry) -> bytes:
+    """The stored value of a pending message."""
+    head = rows.MESSAGE_HEAD.pack(
+        1,
+        entry[ATTEMPTS],
+        entry[WEIGHT],
+        entry[ENQUEUED],
+        entry[SINCE],
+        entry[STALL],
+        entry[THROTTLED],
+    )
+    return head + entry[BODY]

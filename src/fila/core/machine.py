@@ -1,0 +1,225 @@
+"""The machine: `apply` commands, `deliver` what may go, `take` the effects, ask when to wake.
+
+A turn: advance(now) → apply(command)* → deliver() → take() → the batches are stored as one →
+stored(). Time comes in by `advance` only and never runs backwards.
+"""
+
+from __future__ import annotations
+
+from fila.core import catalogue, delivery, effect, redrive, rejection, settlement
+from fila.core.batch import Reader
+from fila.core.bucket import Bucket
+from fila.core.command import (
+    Ack,
+    Command,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    Leave,
+    Nack,
+    Redrive,
+    SetConfig,
+)
+from fila.core.consumer import Consumer
+from fila.core.effect import Effects, Event
+from fila.core.lane import Entry, Lane
+from fila.core.lease import Failed
+from fila.core.queue import Queue
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.settings import Settings
+from fila.core.state import State
+
+Reply = Rejection | list[int] | int | None
+
+
+class Machine:
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        self.state = State(reader, settings)
+
+    def advance(self, now: int) -> None:
+        """Let time pass: what falls due happens at its own moment, in order."""
+        state = self.state
+        deadlines = state.deadlines
+        while True:
+            at_ns = deadlines.next_ns()
+            if at_ns == 0 or at_ns > now:
+                break
+            if at_ns > state.now:
+                state.now = at_ns
+            owner = deadlines.pop()
+            if isinstance(owner, Lane):
+                state.make_ready(owner)
+            elif isinstance(owner, Bucket):
+                state.wake_waiters(owner)
+            else:
+                state.due[owner] = None
+        if now > state.now:
+            state.now = now
+
+    def apply(self, command: Command) -> Reply:
+        """Change the state as the command says, at the time of the last advance."""
+        state = self.state
+        if isinstance(command, Enqueue):
+            queue = state.queues.get(command.queue)
+            if queue is None:
+                return _unknown(command.queue)
+            _enqueue(state, queue, command)
+            return None
+        if isinstance(command, Ack):
+            queue = state.queues.get(command.queue)
+            return settlement.ack(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Nack):
+            queue = state.queues.get(command.queue)
+            return settlement.nack(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Expire):
+            queue = state.queues.get(command.queue)
+            return settlement.expire(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Consume):
+            queue = state.queues.get(command.queue)
+            return _consume(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Leave):
+            queue = state.queues.get(command.queue)
+            return _leave(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Redrive):
+            return redrive.redrive(state, command)
+        if isinstance(command, SetConfig):
+            return catalogue.set_config(state, command)
+        if isinstance(command, CreateQueue):
+            return catalogue.create_queue(state, command)
+        assert isinstance(command, DeleteQueue)
+        return catalogue.delete_queue(state, command.queue)
+
+    def deliver(self) -> bool:
+        """Hand out what may go now; True when there is more for another turn."""
+        return delivery.deliver(self.state)
+
+    def take(self) -> Effects:
+        """The turn's effects. The caller stores the batches as one before it lets anything go."""
+        state = self.state
+        state.write_buckets()
+        mentions_max = state.settings.ledger_mentions
+        batches = [group.close_batch(state.now, mentions_max) for group in state.dirty_groups]
+        effects = Effects(batches, state.deliveries, state.ended, state.events)
+        state.dirty_groups = []
+        state.deliveries = []
+        state.ended = []
+        state.events = []
+        return effects
+
+    def stored(self) -> None:
+        """The batches of the last `take` are in the store and visible to its readers."""
+        state = self.state
+        for lane in state.unflushed:
+            lane.unflushed = []
+        state.unflushed.clear()
+        state.fresh.clear()
+
+    def next_deadline(self) -> int:
+        """When the machine next wants to be advanced, in ns; 0: not by itself."""
+        state = self.state
+        if state.due or state.touched:
+            return state.now
+        return state.deadlines.next_ns()
+
+    # --- what the broker asks before it can make a command
+
+    def due_lease(self) -> tuple[str, int, list[bytes]] | None:
+        """Queue, lease and message ids of the first lease that has run out, if any."""
+        found = settlement.due_lease(self.state)
+        if found is None:
+            return None
+        queue, lease = found
+        return queue.name, lease.number, settlement.ids_of(queue, lease)
+
+    def failed(self, queue: str, id: bytes, connection: int) -> Failed | None:
+        """A leased message as its failure hook shall see it; None where a nack finds nothing."""
+        found = self.state.queues.get(queue)
+        return settlement.failed(self.state, found, id, connection) if found else None
+
+    def oldest(self, queue: str, count: int) -> list[Entry]:
+        """The oldest pending messages of a queue: what the next Redrive may move."""
+        found = self.state.queues.get(queue)
+        return redrive.oldest(self.state, found, count) if found else []
+
+    def redrivable(self, queue: str) -> int | Rejection:
+        """How many messages a Redrive of this queue could move now."""
+        pair = redrive.parent_of(self.state, queue)
+        return pair if isinstance(pair, Rejection) else pair[0].pending
+
+
+def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
+    now = state.now
+    ring = queue.ring
+    delays = command.delays_ms
+    lane: Lane | None = None
+    last = None
+    at = 0
+    for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
+        if assignment is not last or lane is None:
+            last = assignment
+            fairness_key, weight, throttle_keys = assignment
+            weight = max(weight, 1)
+            lane = state.lane(queue, fairness_key, throttle_keys)
+            if weight != lane.key.weight:
+                ring.set_weight(lane.key, weight)
+        delay_ms = delays[at] if delays is not None else 0
+        at += 1
+        entry = state.store(lane, id, 0, weight, now, body, delay_ms)
+        if state.journal:
+            state.events.append(state.event_of(effect.ENQUEUED, lane, entry))
+    queue.counters.enqueued += at
+
+
+def _consume(state: State, queue: Queue, command: Consume) -> Rejection | None:
+    settings = state.settings
+    prefetch = command.prefetch or settings.prefetch_default
+    if not 1 <= prefetch <= settings.prefetch_max:
+        return invalid_value("prefetch", f"{prefetch} is not within 1 to {settings.prefetch_max}")
+    assert command.consumer not in queue.consumers, "consumer ids are unique"
+    prefetch_bytes = command.prefetch_bytes or settings.prefetch_bytes
+    consumer = Consumer(command.consumer, queue, command.connection, prefetch, prefetch_bytes)
+    queue.consumers[consumer.id] = consumer
+    queue.connections[consumer.connection] = queue.connections.get(consumer.connection, 0) + 1
+    queue.add_ready(consumer, state.now)
+    state.touch_queue(queue)
+    if state.journal:
+        joined = Event(
+            state.now,
+            effect.CONSUMER_JOINED,
+            queue.name,
+            consumer=consumer.id,
+            credit_delta=prefetch,
+        )
+        state.events.append(joined)
+    return None
+
+
+def _leave(state: State, queue: Queue, command: Leave) -> int:
+    consumer = queue.consumers.pop(command.consumer, None)
+    if consumer is None:
+        return 0
+    if consumer.ready:
+        queue.drop_ready(consumer, state.now)
+    consumer.gone = True
+    left = queue.connections[consumer.connection] - 1
+    if left:
+        queue.connections[consumer.connection] = left
+    else:
+        del queue.connections[consumer.connection]
+    released = settlement.release(state, queue, consumer) if command.release else 0
+    if state.journal:
+        gone = Event(
+            state.now,
+            effect.CONSUMER_LEFT,
+            queue.name,
+            consumer=consumer.id,
+            credit_delta=-consumer.credit_messages,
+        )
+        state.events.append(gone)
+    return released
+
+
+def _unknown(queue: str) -> Rejection:
+    return rejection.queue_not_found(queue)

@@ -1,0 +1,114 @@
+"""A queue: its fairness ring, lanes, leases, consumers and clocks."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+
+from fila.core.consumer import Consumer
+from fila.core.fairness import FairnessKey, Ring
+from fila.core.lease import Lease, Leased
+from fila.core.ledger import Group
+from fila.core.rows import QueueRow
+
+DLQ_SUFFIX = ".dlq"
+
+
+class Counters:
+    """Messages that went through a queue since the broker started, by what happened to them."""
+
+    __slots__ = (
+        "acked",
+        "dead_lettered",
+        "delivered",
+        "enqueued",
+        "expired",
+        "nacked",
+        "redriven",
+        "released",
+        "requeued",
+    )
+
+    def __init__(self) -> None:
+        self.enqueued = 0
+        self.delivered = 0
+        self.acked = 0
+        self.nacked = 0
+        self.expired = 0
+        self.requeued = 0
+        self.released = 0
+        self.dead_lettered = 0
+        self.redriven = 0
+
+
+class Queue:
+    __slots__ = (
+        "armed_ns",
+        "connections",
+        "consumers",
+        "counters",
+        "created_ns",
+        "group",
+        "keys",
+        "keys_pending",
+        "leased",
+        "leases",
+        "name",
+        "next_lane",
+        "next_lease",
+        "number",
+        "on_enqueue",
+        "on_failure",
+        "pending",
+        "ready",
+        "ring",
+        "stall_ns",
+        "stalled_since",
+        "touched",
+        "visibility_ms",
+    )
+
+    def __init__(self, name: str, row: QueueRow, group: Group, now: int) -> None:
+        self.name = name
+        self.number = row.number
+        self.group = group
+        self.visibility_ms = row.visibility_ms
+        self.created_ns = row.created_ns
+        self.on_enqueue = row.on_enqueue
+        self.on_failure = row.on_failure
+        self.ring = Ring()
+        self.keys: dict[bytes, FairnessKey] = {}
+        self.keys_pending = 0  # fairness keys with pending messages
+        self.pending = 0
+        self.leased: dict[bytes, Leased] = {}  # by message id
+        self.leases: OrderedDict[int, Lease] = OrderedDict()  # in the order they run out
+        self.next_lease = 1
+        self.next_lane = 1
+        self.consumers: dict[str, Consumer] = {}
+        self.connections: dict[int, int] = {}  # how many consumers each connection has here
+        self.ready: deque[Consumer] = deque()  # consumers with credit, in the order of their turns
+        self.armed_ns = 0
+        self.touched = False  # a delivery pass has something to look at
+        # The stall clock: time in which no consumer had credit. It runs from the start.
+        self.stall_ns = 0
+        self.stalled_since = now
+        self.counters = Counters()
+
+    def stall_at(self, now: int) -> int:
+        """Total time without a consumer that has credit, up to `now`."""
+        return self.stall_ns if self.ready else self.stall_ns + now - self.stalled_since
+
+    def dlq_name(self) -> str | None:
+        """Where its dead letters go; a dead-letter queue has none of its own."""
+        return None if self.name.endswith(DLQ_SUFFIX) else self.name + DLQ_SUFFIX
+
+    def add_ready(self, consumer: Consumer, now: int) -> None:
+        if not self.ready:
+            self.stall_ns += now - self.stalled_since
+        self.ready.append(consumer)
+        consumer.ready = True
+
+    def drop_ready(self, consumer: Consumer, now: int) -> None:
+        self.ready.remove(consumer)
+        consumer.ready = False
+        if not self.ready:
+            self.stalled_since = now

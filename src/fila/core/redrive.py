@@ -1,0 +1,92 @@
+"""Redrive: dead letters go back to the queue they came from, oldest first."""
+
+from __future__ import annotations
+
+import heapq
+
+from fila.core import effect, rejection, rows
+from fila.core.batch import DELETE_MESSAGE
+from fila.core.command import Redrive
+from fila.core.lane import BODY, ENQUEUED, KEY, STAMP, Entry, Lane
+from fila.core.queue import DLQ_SUFFIX, Queue
+from fila.core.rejection import Rejection
+from fila.core.state import State
+
+
+def parent_of(state: State, name: str) -> tuple[Queue, Queue] | Rejection:
+    """The dead-letter queue of that name and the queue it belongs to."""
+    dlq = state.queues.get(name)
+    if dlq is None:
+        return rejection.queue_not_found(name)
+    if not name.endswith(DLQ_SUFFIX):
+        return Rejection(rejection.NOT_A_DLQ, f'"{name}" is not a dead-letter queue')
+    parent = state.queues.get(name[: -len(DLQ_SUFFIX)])
+    if parent is None:
+        return Rejection(
+            rejection.PARENT_QUEUE_NOT_FOUND,
+            f'queue "{name[: -len(DLQ_SUFFIX)]}", which "{name}" belongs to, does not exist; '
+            "create it first",
+        )
+    return dlq, parent
+
+
+def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
+    """Up to `count` pending messages of all lanes, the oldest first; none are taken out."""
+    heap = _heads(queue)
+    found: list[Entry] = []
+    places = {lane: 0 for _, _, lane in heap}
+    while heap and len(found) < count:
+        _, number, lane = heap[0]
+        place = places[lane]
+        found.append(state.with_body(lane.window[place]))
+        places[lane] = place = place + 1
+        if place < len(lane.window):
+            heapq.heapreplace(heap, (lane.window[place][STAMP], number, lane))
+        elif lane.horizon:
+            break  # what comes next in this lane is not in memory: a later step takes it
+        else:
+            heapq.heappop(heap)
+    return found
+
+
+def redrive(state: State, command: Redrive) -> int | Rejection:
+    """Move the given messages, which `oldest` named, back. Returns how many moved."""
+    pair = parent_of(state, command.queue)
+    if isinstance(pair, Rejection):
+        return pair
+    dlq, parent = pair
+    heap = _heads(dlq)
+    moved = 0
+    for id, assignment in zip(command.ids, command.assignments, strict=True):
+        if not heap:
+            break
+        _, number, lane = heap[0]
+        if lane.window[0][KEY][rows.ID_AT :] != id:
+            break
+        entry = state.remove_head(lane)
+        if lane.window:
+            heapq.heapreplace(heap, (lane.window[0][STAMP], number, lane))
+        else:
+            heapq.heappop(heap)
+        state.ops(dlq.group).append((DELETE_MESSAGE, entry[KEY], b""))
+        target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
+        parent.ring.set_weight(target.key, assignment.weight)
+        again = state.store(
+            target, id, 0, assignment.weight, entry[ENQUEUED], entry[BODY], delay_ms=0
+        )
+        if state.journal:
+            event = state.event_of(effect.REDRIVEN, target, again)
+            state.events.append(event._replace(source_queue=dlq.name))
+        moved += 1
+    dlq.counters.redriven += moved
+    return moved
+
+
+def _heads(queue: Queue) -> list[tuple[int, int, Lane]]:
+    heap = []
+    for key in queue.keys.values():
+        for lane in key.lanes.values():
+            if lane.window:
+                heap.append((lane.window[0][STAMP], lane.number, lane))
+    heapq.heapify(heap)
+    return heap

@@ -1,0 +1,248 @@
+"""The stored form of everything: keys and records, drawn byte by byte.
+
+Numbers are big-endian so that byte order is delivery order. Column families:
+
+    messages  queue u32 · lane u64 · stamp u64 · id 16     → message record
+    leases    queue u32 · lease u64                        → lease record
+    queues    name (UTF-8)                                 → queue record
+    state     'c' · config key                             → config value
+              'b' · throttle key                           → bucket level
+              'l' · queue u32 · lane u64                   → lane record
+              'g' · group u32 · position u64               → ledger record
+              'n'                                          → next queue number u32
+    auth      API keys and ACLs (unreachable from config and hooks)
+    default   'format'                                     → u32 FORMAT_VERSION
+
+    message   u8 1 · attempts u32 · weight u32 · enqueued_ns u64 · since_ns u64
+              · stall_ns i64 · throttled_ns i64 · body (map headers, bytes payload, as on the wire)
+    lease     u8 1 · expires_ns u64 · leased_ns u64 · len16 consumer
+              · (lane u64 · stamp u64 · id 16)*
+    queue     u8 1 · number u32 · group u32 · visibility_ms u64 · created_ns u64
+              · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
+    bucket    u8 1 · tokens f64 · at_ns u64
+    lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
+              · len16 fairness_key · count16 × len16 throttle_key
+    ledger    u8 1 · now_ns u64 · count8 × (queue u32 · stall_ns u64)
+              · (queue u32 · lane u64 · weight u32 · pending u64 · tail u64 · head u64
+                 · throttled_ns u64)*
+
+A lane's numbers are those of the newest ledger record that mentions it, or else its own record's
+(`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a delay.
+
+To change a format: give the record a new version byte, keep reading the old one, and write the
+new one only. To change a key or to stop reading an old record: raise FORMAT_VERSION, teach
+`storage/format.py` to upgrade or to refuse, and say so in CHANGELOG.md.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+FORMAT_VERSION: Final = 1
+
+MESSAGES: Final = 0
+LEASES: Final = 1
+QUEUES: Final = 2
+STATE: Final = 3
+AUTH: Final = 4
+DEFAULT: Final = 5
+FAMILIES: Final = ("messages", "leases", "queues", "state", "auth", "default")
+
+FORMAT_KEY: Final = b"format"
+NEXT_QUEUE_KEY: Final = b"n"
+CONFIG_PREFIX: Final = b"c"
+BUCKET_PREFIX: Final = b"b"
+LANE_PREFIX: Final = b"l"
+LEDGER_PREFIX: Final = b"g"
+
+MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
+MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
+MESSAGE_HEAD_BYTES: Final = 41
+ID_AT: Final = 20  # where the id starts in a message key
+LANE_AT: Final = 4  # where lane · stamp · id starts in a message key
+LEASED_BYTES: Final = 32  # lane · stamp · id in a lease record
+
+_QUEUE: Final = struct.Struct(">I")
+_QUEUE_LANE: Final = struct.Struct(">IQ")
+_LEASE_HEAD: Final = struct.Struct(">BQQH")
+_QUEUE_HEAD: Final = struct.Struct(">BIIQQB")
+_BUCKET: Final = struct.Struct(">BdQ")
+_LANE_HEAD: Final = struct.Struct(">BIQQQQ")
+_LEDGER_HEAD: Final = struct.Struct(">BQB")
+_LEDGER_CLOCK: Final = struct.Struct(">IQ")
+_LEDGER_LANE: Final = struct.Struct(">IQIQQQQ")
+_U16: Final = struct.Struct(">H")
+_U32: Final = struct.Struct(">I")
+
+
+class CorruptRowError(AssertionError):
+    """A stored row does not say what this version can read."""
+
+
+class LeaseRow(NamedTuple):
+    expires_ns: int
+    leased_ns: int
+    consumer: str
+    messages: list[bytes]  # lane · stamp · id, 32 bytes each
+
+
+class QueueRow(NamedTuple):
+    number: int
+    group: int
+    visibility_ms: int
+    created_ns: int
+    on_enqueue: str | None
+    on_failure: str | None
+
+
+class LaneRow(NamedTuple):
+    weight: int
+    pending: int
+    tail: int
+    head: int
+    throttled_ns: int
+    fairness_key: bytes
+    throttle_keys: tuple[bytes, ...]
+
+
+class LedgerRow(NamedTuple):
+    now_ns: int
+    clocks: list[tuple[int, int]]  # queue number, stall_ns
+    lanes: list[tuple[int, int, int, int, int, int, int]]
+
+
+def queue_prefix(queue: int) -> bytes:
+    return _QUEUE.pack(queue)
+
+
+def lane_prefix(queue: int, lane: int) -> bytes:
+    return _QUEUE_LANE.pack(queue, lane)
+
+
+def after(prefix: bytes) -> bytes:
+    """The smallest key greater than every key with this prefix."""
+    number = int.from_bytes(prefix, "big") + 1
+    return number.to_bytes(len(prefix), "big")
+
+
+def lease_key(queue: int, lease: int) -> bytes:
+    return _QUEUE_LANE.pack(queue, lease)
+
+
+def lease_row(expires_ns: int, leased_ns: int, consumer: str, keys: list[bytes]) -> bytes:
+    name = consumer.encode()
+    head = _LEASE_HEAD.pack(1, expires_ns, leased_ns, len(name))
+    return b"".join([head, name, *[key[LANE_AT:] for key in keys]])
+
+
+def read_lease(value: bytes) -> LeaseRow:
+    version, expires_ns, leased_ns, name_bytes = _LEASE_HEAD.unpack_from(value)
+    _check(version, "lease")
+    start = _LEASE_HEAD.size + name_bytes
+    consumer = value[_LEASE_HEAD.size : start].decode()
+    messages = [value[at : at + LEASED_BYTES] for at in range(start, len(value), LEASED_BYTES)]
+    return LeaseRow(expires_ns, leased_ns, consumer, messages)
+
+
+def queue_row(row: QueueRow) -> bytes:
+    enqueue = (row.on_enqueue or "").encode()
+    failure = (row.on_failure or "").encode()
+    flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1
+    head = _QUEUE_HEAD.pack(1, row.number, row.group, row.visibility_ms, row.created_ns, flags)
+    return b"".join([head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure])
+
+
+def read_queue(value: bytes) -> QueueRow:
+    version, number, group, visibility_ms, created_ns, flags = _QUEUE_HEAD.unpack_from(value)
+    _check(version, "queue")
+    enqueue, at = _read_bytes32(value, _QUEUE_HEAD.size)
+    failure, _ = _read_bytes32(value, at)
+    return QueueRow(
+        number,
+        group,
+        visibility_ms,
+        created_ns,
+        enqueue.decode() if flags & 1 else None,
+        failure.decode() if flags & 2 else None,
+    )
+
+
+def bucket_row(tokens: float, at_ns: int) -> bytes:
+    return _BUCKET.pack(1, tokens, at_ns)
+
+
+def read_bucket(value: bytes) -> tuple[float, int]:
+    version, tokens, at_ns = _BUCKET.unpack(value)
+    _check(version, "bucket")
+    return tokens, at_ns
+
+
+def lane_key(queue: int, lane: int) -> bytes:
+    return LANE_PREFIX + _QUEUE_LANE.pack(queue, lane)
+
+
+def lane_row(row: LaneRow) -> bytes:
+    head = _LANE_HEAD.pack(1, row.weight, row.pending, row.tail, row.head, row.throttled_ns)
+    parts = [head, _U16.pack(len(row.fairness_key)), row.fairness_key]
+    parts.append(_U16.pack(len(row.throttle_keys)))
+    for key in row.throttle_keys:
+        parts.append(_U16.pack(len(key)))
+        parts.append(key)
+    return b"".join(parts)
+
+
+def read_lane(value: bytes) -> LaneRow:
+    version, weight, pending, tail, head, throttled_ns = _LANE_HEAD.unpack_from(value)
+    _check(version, "lane")
+    fairness_key, at = _read_bytes16(value, _LANE_HEAD.size)
+    (count,) = _U16.unpack_from(value, at)
+    at += 2
+    keys = []
+    for _ in range(count):
+        key, at = _read_bytes16(value, at)
+        keys.append(key)
+    return LaneRow(weight, pending, tail, head, throttled_ns, fairness_key, tuple(keys))
+
+
+def ledger_key(group: int, position: int) -> bytes:
+    return LEDGER_PREFIX + _QUEUE_LANE.pack(group, position)
+
+
+def ledger_position(key: bytes) -> int:
+    return int.from_bytes(key[5:13], "big")
+
+
+def ledger_head(now_ns: int, clocks: list[tuple[int, int]]) -> bytes:
+    head = _LEDGER_HEAD.pack(1, now_ns, len(clocks))
+    return b"".join([head, *[_LEDGER_CLOCK.pack(queue, ns) for queue, ns in clocks]])
+
+
+pack_ledger_lane: Final = _LEDGER_LANE.pack
+
+
+def read_ledger(value: bytes) -> LedgerRow:
+    version, now_ns, count = _LEDGER_HEAD.unpack_from(value)
+    _check(version, "ledger")
+    clocks = []
+    at = _LEDGER_HEAD.size
+    for _ in range(count):
+        queue, stall_ns = _LEDGER_CLOCK.unpack_from(value, at)
+        clocks.append((queue, stall_ns))
+        at += _LEDGER_CLOCK.size
+    return LedgerRow(now_ns, clocks, list(_LEDGER_LANE.iter_unpack(value[at:])))
+
+
+def _read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:
+    (size,) = _U16.unpack_from(value, at)
+    return value[at + 2 : at + 2 + size], at + 2 + size
+
+
+def _read_bytes32(value: bytes, at: int) -> tuple[bytes, int]:
+    (size,) = _U32.unpack_from(value, at)
+    return value[at + 4 : at + 4 + size], at + 4 + size
+
+
+def _check(version: int, what: str) -> None:
+    if version != 1:
+        raise CorruptRowError(f"a stored {what} has version {version}; this Fila reads version 1")

@@ -1,0 +1,30 @@
+"""Every limit and default the core works under, with its unit. The server's config fills it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MiB = 1 << 20
+
+
+class Settings(NamedTuple):
+    quantum: int = 1  # messages a key of weight 1 may send per visit
+    visibility_ms_default: int = 30_000
+    visibility_ms_min: int = 1_000
+    visibility_ms_max: int = 7 * 24 * 3600 * 1000
+    window_messages: int = 1_024  # messages of one lane kept in memory
+    window_bytes_total: int = 48 * MiB  # bodies of all lanes kept in memory
+    page_messages: int = 512  # messages read from the store at once
+    page_bytes: int = 1 * MiB
+    prefetch_default: int = 256
+    prefetch_max: int = 65_535
+    prefetch_bytes: int = 8 * MiB  # unacknowledged bytes one consumer may hold
+    delivery_messages: int = 512  # messages in one delivery (one lease row)
+    delivery_bytes: int = 1 * MiB
+    pass_messages: int = 2_048  # messages one delivery pass hands out before others get a turn
+    idle_lanes: int = 16_384  # empty lanes remembered, so that a tenant who comes back costs no row
+    ledger_mentions: int = 262_144  # lane mentions kept in ledger rows before they are folded
+    redrive_messages: int = 256  # messages one redrive step moves
+    name_bytes_max: int = 255
+    config_key_bytes_max: int = 1_024
+    queues_max: int = 10_000

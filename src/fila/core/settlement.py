@@ -1,0 +1,208 @@
+"""How a lease ends: ack, nack, running out, or being handed back. Each returns its credit."""
+
+from __future__ import annotations
+
+from fila.core import catalogue, effect, rejection, rows
+from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_MESSAGE
+from fila.core.command import Ack, Expire, Nack
+from fila.core.consumer import Consumer
+from fila.core.effect import Event
+from fila.core.lane import (
+    ATTEMPTS,
+    BODY,
+    ENQUEUED,
+    WEIGHT,
+    Entry,
+    Lane,
+    entry_of,
+    row_of,
+)
+from fila.core.lease import Failed, Lease
+from fila.core.queue import Queue
+from fila.core.state import State
+from fila.core.verdict import FailureVerdict
+
+VISIBILITY_EXPIRED = "visibility timeout expired"
+
+
+def ack(state: State, queue: Queue, command: Ack) -> list[int]:
+    """Finish messages. One code each: OK, or MESSAGE_NOT_FOUND with nothing changed."""
+    leased = queue.leased
+    ops = state.ops(queue.group)
+    connection = command.connection
+    consumes = connection in queue.connections
+    codes = []
+    for id in command.ids:
+        held = leased.get(id)
+        if held is None or (consumes and held[0].held_by_other(connection)):
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        lease, lane, key, size = held
+        del leased[id]
+        ops.append((DELETE_MESSAGE, key, b""))
+        _settle(state, queue, lease, lane, size)
+        if state.journal:
+            state.events.append(_ended_event(state, effect.ACKED, lane, id, lease))
+        codes.append(rejection.OK)
+    queue.counters.acked += codes.count(rejection.OK)
+    return codes
+
+
+def nack(state: State, queue: Queue, command: Nack) -> list[int]:
+    """Fail messages: each is retried or dead-lettered as its verdict says."""
+    consumes = command.connection in queue.connections
+    codes = []
+    for id, error, verdict in zip(command.ids, command.errors, command.verdicts, strict=True):
+        held = queue.leased.get(id)
+        if held is None or (consumes and held[0].held_by_other(command.connection)):
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        queue.counters.nacked += 1
+        _fail(state, queue, id, verdict, effect.NACKED, error)
+        codes.append(rejection.OK)
+    return codes
+
+
+def expire(state: State, queue: Queue, command: Expire) -> int:
+    """End a lease that ran out: a failure like a nack. Returns how many messages it still held."""
+    count = 0
+    for id, verdict in zip(command.ids, command.verdicts, strict=True):
+        held = queue.leased.get(id)
+        if held is not None and held[0].number == command.lease:
+            queue.counters.expired += 1
+            _fail(state, queue, id, verdict, effect.EXPIRED, VISIBILITY_EXPIRED)
+            count += 1
+    return count
+
+
+def release(state: State, queue: Queue, consumer: Consumer) -> int:
+    """Hand back what a leaving consumer holds: to its old place, without counting an attempt."""
+    count = 0
+    for lease in list(consumer.leases.values()):
+        for key in lease.keys:
+            held = queue.leased.get(key[rows.ID_AT :])
+            if held is not None and held[0] is lease:
+                _hand_back(state, queue, held[1], key)
+                _settle(state, queue, lease, held[1], held[3])
+                count += 1
+    queue.counters.released += count
+    return count
+
+
+def failed(state: State, queue: Queue, id: bytes, connection: int) -> Failed | None:
+    """A leased message as the failure hook shall see it; None where a nack would find nothing."""
+    held = queue.leased.get(id)
+    if held is None or (connection in queue.connections and held[0].held_by_other(connection)):
+        return None
+    entry = _stored(state, held[2])
+    return Failed(id, entry[ATTEMPTS] + 1, entry[BODY])
+
+
+def due_lease(state: State) -> tuple[Queue, Lease] | None:
+    """The first lease that has run out by now, if any; it stays until an Expire ends it."""
+    while state.due:
+        queue = next(iter(state.due))
+        if queue.leases:
+            lease = next(iter(queue.leases.values()))
+            if lease.expires_ns <= state.now:
+                return queue, lease
+            state.deadlines.arm(queue, lease.expires_ns)
+        del state.due[queue]
+    return None
+
+
+def ids_of(queue: Queue, lease: Lease) -> list[bytes]:
+    """Messages the lease still holds."""
+    found = []
+    for key in lease.keys:
+        id = key[rows.ID_AT :]
+        held = queue.leased.get(id)
+        if held is not None and held[0] is lease:
+            found.append(id)
+    return found
+
+
+def _fail(
+    state: State, queue: Queue, id: bytes, verdict: FailureVerdict, kind: str, error: str
+) -> None:
+    lease, lane, key, size = queue.leased.pop(id)
+    entry = _stored(state, key)
+    attempts = entry[ATTEMPTS] + 1
+    state.ops(queue.group).append((DELETE_MESSAGE, key, b""))
+    if state.journal:
+        event = state.event_of(kind, lane, entry, error)
+        state.events.append(event._replace(attempt=attempts, consumer=_consumer_id(lease)))
+    target = lane
+    delay_ms = verdict.delay_ms
+    dlq = catalogue.dead_letters_of(state, queue) if verdict.dead_letter else None
+    if dlq is not None:
+        target = state.lane(dlq, lane.key.name, lane.throttle_keys)
+        dlq.ring.set_weight(target.key, entry[WEIGHT])
+        delay_ms = 0
+        queue.counters.dead_lettered += 1
+    else:
+        queue.counters.requeued += 1
+    moved = state.store(target, id, attempts, entry[WEIGHT], entry[ENQUEUED], entry[BODY], delay_ms)
+    if state.journal:
+        again = effect.REQUEUED if target is lane else effect.DEAD_LETTERED
+        event = state.event_of(again, target, moved, error)
+        state.events.append(event._replace(source_queue="" if target is lane else queue.name))
+    _settle(state, queue, lease, lane, size)
+
+
+def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes) -> None:
+    """The message is pending again where it was; only its waiting starts anew."""
+    del queue.leased[key[rows.ID_AT :]]
+    entry = _stored(state, key)
+    now = state.now
+    entry = (*entry[:5], now, queue.stall_at(now), lane.throttled_at(now), entry[BODY])
+    state.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
+    state.add_pending(lane, entry)
+    if state.journal:
+        state.events.append(state.event_of(effect.RELEASED, lane, entry))
+
+
+def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> None:
+    """One message of a lease is finished: its credit returns, and an emptied lease goes."""
+    lane.leased -= 1
+    if lane.leased == 0 and lane.pending == 0:
+        state.rest(lane)
+    lease.remaining -= 1
+    if lease.remaining == 0:
+        del queue.leases[lease.number]
+        if lease.consumer is not None:
+            del lease.consumer.leases[lease.number]
+        key = rows.lease_key(queue.number, lease.number)
+        state.ops(queue.group).append((DELETE_LEASE, key, b""))
+    consumer = lease.consumer
+    if consumer is None or consumer.gone:
+        return
+    consumer.credit_messages += 1
+    consumer.credit_bytes += size
+    if not consumer.ready and consumer.credit_messages > 0 and consumer.credit_bytes > 0:
+        queue.add_ready(consumer, state.now)
+        state.touch_queue(queue)
+
+
+def _stored(state: State, key: bytes) -> Entry:
+    value = state.reader.get(rows.MESSAGES, key)
+    assert value is not None, f"leased message row {key.hex()} is missing"
+    return entry_of(key, value)
+
+
+def _consumer_id(lease: Lease) -> str:
+    return lease.consumer.id if lease.consumer is not None else ""
+
+
+def _ended_event(state: State, kind: str, lane: Lane, id: bytes, lease: Lease) -> Event:
+    return Event(
+        state.now,
+        kind,
+        lane.queue.name,
+        id,
+        fairness_key=lane.key.name,
+        throttle_keys=lane.throttle_keys,
+        key_pending=lane.key.pending,
+        consumer=_consumer_id(lease),
+        credit_delta=1,
+    )

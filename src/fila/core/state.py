@@ -1,0 +1,410 @@
+"""The machine's memory, and the few transitions everything else is made of.
+
+A pending message enters by `store` or `add_pending` and leaves by `remove_head` or by delivery.
+Lane states change only here: EMPTY → READY | DELAYED, READY ⇄ PARKED, DELAYED → READY, any → EMPTY.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import Final
+
+from fila.core import effect, rows
+from fila.core.batch import DELETE_STATE, PUT_MESSAGE, PUT_STATE, Op, Reader
+from fila.core.bucket import TOKEN, Bucket
+from fila.core.deadline import Deadlines
+from fila.core.effect import Delivery, Ended, Event
+from fila.core.fairness import FairnessKey
+from fila.core.lane import (
+    BODY,
+    DELAYED,
+    EMPTY,
+    ENTRY_BYTES,
+    KEY,
+    PARKED,
+    READY,
+    STALL,
+    STAMP,
+    Entry,
+    Lane,
+    row_of,
+)
+from fila.core.ledger import Group, put_lane
+from fila.core.queue import Queue
+from fila.core.settings import Settings
+
+MS: Final = 1_000_000
+
+
+class State:
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        self.reader = reader
+        self.settings = settings
+        self.journal = False  # whether events are wanted
+        self.now = 0
+        self.queues: dict[str, Queue] = {}
+        self.groups: dict[int, Group] = {0: Group(0)}
+        self.next_queue = 1
+        self.config: dict[str, str] = {}
+        self.buckets: dict[bytes, Bucket] = {}
+        self.lanes_of_throttle: dict[bytes, dict[Lane, None]] = {}
+        self.deadlines = Deadlines()
+        self.due: dict[Queue, None] = {}  # queues whose oldest lease has run out
+        self.window_bytes = 0
+        self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
+        # What this turn has made so far.
+        self.dirty_groups: list[Group] = []
+        self.dirty_buckets: list[Bucket] = []
+        self.unflushed: dict[Lane, None] = {}
+        self.fresh: dict[bytes, bytes] = {}  # bodies not kept in a window and not yet in the store
+        self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
+        self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
+        self.deliveries: list[Delivery] = []
+        self.ended: list[Ended] = []
+        self.events: list[Event] = []
+
+    def ops(self, group: Group) -> list[Op]:
+        """Where a change of this group's rows is written down."""
+        if not group.dirty:
+            group.dirty = True
+            self.dirty_groups.append(group)
+        return group.ops
+
+    def touch(self, lane: Lane) -> None:
+        """The lane's numbers changed: they belong in this turn's ledger record."""
+        if not lane.touched:
+            lane.touched = True
+            lane.queue.group.touched.append(lane)
+
+    def touch_queue(self, queue: Queue) -> None:
+        if not queue.touched:
+            queue.touched = True
+            self.touched.append(queue)
+
+    # --- lanes
+
+    def lane(self, queue: Queue, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
+        """The lane for these keys; a new one if there is none."""
+        key = queue.keys.get(fairness_key)
+        if key is not None:
+            lane = key.lanes.get(throttle_keys)
+            if lane is not None:
+                return lane
+        number = queue.next_lane
+        queue.next_lane += 1
+        lane = self.add_lane(queue, fairness_key, throttle_keys, number)
+        self.ops(queue.group).append(put_lane(lane, self.now))
+        return lane
+
+    def add_lane(
+        self, queue: Queue, fairness_key: bytes, throttle_keys: tuple[bytes, ...], number: int
+    ) -> Lane:
+        key = queue.keys.get(fairness_key)
+        if key is None:
+            key = queue.keys[fairness_key] = FairnessKey(fairness_key)
+        lane = key.lanes[throttle_keys] = Lane(queue, key, number, throttle_keys)
+        self.idle[lane] = None
+        for name in throttle_keys:
+            self.lanes_of_throttle.setdefault(name, {})[lane] = None
+            bucket = self.buckets.get(name)
+            if bucket is not None:
+                lane.buckets.append(bucket)
+        return lane
+
+    def forget_lane(self, lane: Lane) -> None:
+        """An empty lane without leases: nothing of it needs remembering."""
+        lane.forgotten = True
+        for name in lane.throttle_keys:
+            lanes = self.lanes_of_throttle[name]
+            del lanes[lane]
+            if not lanes:
+                del self.lanes_of_throttle[name]
+        key = lane.key
+        del key.lanes[lane.throttle_keys]
+        if not key.lanes:
+            del lane.queue.keys[key.name]
+
+    def rest(self, lane: Lane) -> None:
+        """The lane has neither pending nor leased messages: keep it among the idle ones."""
+        self.idle[lane] = None
+        if len(self.idle) > self.settings.idle_lanes:
+            oldest, _ = self.idle.popitem(last=False)
+            self.forget_lane(oldest)
+            key = rows.lane_key(oldest.queue.number, oldest.number)
+            self.ops(oldest.queue.group).append((DELETE_STATE, key, b""))
+
+    # --- pending messages
+
+    def store(
+        self,
+        lane: Lane,
+        id: bytes,
+        attempts: int,
+        weight: int,
+        enqueued_ns: int,
+        body: bytes,
+        delay_ms: int,
+    ) -> Entry:
+        """Put a message at the end of its lane, or at the time its delay runs out."""
+        now = self.now
+        queue = lane.queue
+        if delay_ms > 0:
+            stamp = now + delay_ms * MS
+            stall_ns = -1
+            throttled_ns = 0
+        else:
+            # Stamps rise strictly within a lane, so that equal times keep the order of arrival.
+            stamp = lane.tail + 1 if lane.tail >= now else now
+            lane.tail = stamp
+            stall_ns = queue.stall_at(now)
+            throttled_ns = lane.throttled_at(now)
+        key = rows.MESSAGE_KEY.pack(queue.number, lane.number, stamp, id)
+        entry = (key, stamp, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns, body)
+        self.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
+        self.add_pending(lane, entry)
+        return entry
+
+    def add_pending(self, lane: Lane, entry: Entry) -> None:
+        """A stored message is pending: count it, and let the lane take part if it may."""
+        settings = self.settings
+        room = self.window_bytes < settings.window_bytes_total
+        self.window_bytes += lane.insert(entry, settings.window_messages, room)
+        if not room:
+            self.fresh[entry[KEY]] = entry[BODY]
+        if lane.unflushed:
+            self.unflushed[lane] = None
+        key = lane.key
+        queue = lane.queue
+        if lane.pending == 0:
+            self.idle.pop(lane, None)
+            if key.pending == 0:
+                queue.keys_pending += 1
+        lane.pending += 1
+        key.pending += 1
+        queue.pending += 1
+        self.touch(lane)
+        if lane.window[0][KEY] == entry[KEY]:
+            self.new_head(lane)
+
+    def remove_head(self, lane: Lane) -> Entry:
+        """Take the oldest pending message out of its lane, outside of delivery."""
+        entry = lane.window.popleft()
+        size = ENTRY_BYTES + len(entry[BODY])
+        lane.window_bytes -= size
+        self.window_bytes -= size
+        lane.pending -= 1
+        lane.key.pending -= 1
+        lane.queue.pending -= 1
+        if lane.key.pending == 0:
+            lane.queue.keys_pending -= 1
+        self.touch(lane)
+        self.fill_window(lane)
+        if lane.window:
+            self.new_head(lane)
+        else:
+            self.make_unready(lane, EMPTY)
+            if lane.leased == 0:
+                self.rest(lane)
+        return self.with_body(entry)
+
+    def with_body(self, entry: Entry) -> Entry:
+        if entry[BODY]:
+            return entry
+        return (*entry[:BODY], self.body(entry[KEY]))
+
+    def body(self, key: bytes) -> bytes:
+        """The body of a stored message that no window holds."""
+        body = self.fresh.get(key)
+        if body is not None:
+            return body
+        value = self.reader.get(rows.MESSAGES, key)
+        assert value is not None, f"message row {key.hex()} is missing"
+        return value[rows.MESSAGE_HEAD_BYTES :]
+
+    def fill_window(self, lane: Lane) -> None:
+        """Page in what lies behind the horizon once the window has run dry."""
+        while not lane.window and lane.horizon:
+            settings = self.settings
+            rows_max = settings.page_messages
+            room = settings.window_bytes_total - self.window_bytes
+            bytes_max = min(settings.page_bytes, max(room, 1))
+            start = lane.horizon + b"\0"
+            found = self.reader.scan(
+                rows.MESSAGES, start, rows.after(lane.prefix), rows_max, bytes_max
+            )
+            size = 0
+            for key, value in found:
+                size += len(key) + len(value)
+            complete = len(found) < rows_max and size < bytes_max
+            self.window_bytes += lane.page(found, complete)
+
+    # --- lane states
+
+    def make_ready(self, lane: Lane) -> None:
+        """The lane's head may go: its key takes part in the ring."""
+        queue = lane.queue
+        key = lane.key
+        active_ns = self.now - queue.stall_at(self.now)
+        if lane.state == PARKED:
+            lane.throttled_ns += active_ns - lane.parked_since
+            lane.parked_on = None
+            if self.journal:
+                self._throttled_event(lane)
+        lane.state = READY
+        key.add_lane(lane, active_ns)
+        if not key.active:
+            queue.ring.join(key)
+        if queue.ready:
+            self.touch_queue(queue)
+
+    def make_unready(self, lane: Lane, state: int) -> None:
+        """The lane's head may not go (any more): it is empty, delayed or parked."""
+        queue = lane.queue
+        key = lane.key
+        active_ns = self.now - queue.stall_at(self.now)
+        if lane.state == READY:
+            key.drop_lane(lane, active_ns)
+            if key.lane is None:
+                # A visit that a short bucket cuts off is taken up where it stopped, so that
+                # weights hold among keys behind one bucket; otherwise a key leaves with nothing.
+                if state != PARKED or key.served == 0:
+                    key.deficit = 0
+                queue.ring.leave(key)
+        elif lane.state == PARKED:
+            lane.throttled_ns += active_ns - lane.parked_since
+            lane.parked_on = None
+        elif lane.state == DELAYED:
+            self.deadlines.disarm(lane)
+        lane.state = state
+        if state == DELAYED:
+            self.deadlines.arm(lane, lane.window[0][STAMP])
+
+    def park(self, lane: Lane, bucket: Bucket) -> None:
+        """The bucket is short of a token for the lane's head: wait for it there."""
+        queue = lane.queue
+        resumes = lane.key.served > 0 and lane.key.deficit > 0
+        self.make_unready(lane, PARKED)
+        lane.parked_since = self.now - queue.stall_at(self.now)
+        lane.parked_on = bucket
+        if resumes and not lane.key.active:
+            bucket.waiters.appendleft(lane)
+        else:
+            bucket.waiters.append(lane)
+        self.arm_bucket(bucket)
+
+    def arm_bucket(self, bucket: Bucket) -> None:
+        """See to it that the waiters are looked at when the bucket has a token."""
+        bucket.refill(self.now)
+        if bucket.tokens >= TOKEN:
+            self.waiting[bucket] = None
+            return
+        at_ns = bucket.next_token_ns()
+        if at_ns:
+            self.deadlines.arm(bucket, at_ns)
+        else:
+            self.deadlines.disarm(bucket)
+
+    def wake_waiters(self, bucket: Bucket) -> None:
+        """Let as many lanes go as there are tokens. Lanes of stalled queues take none: they do
+        not count, or a queue without consumers could keep tokens from the others."""
+        bucket.refill(self.now)
+        waiters = bucket.waiters
+        tokens = bucket.tokens
+        while waiters and tokens >= TOKEN:
+            lane = waiters.popleft()
+            if lane.parked_on is bucket:
+                self.make_ready(lane)
+                if lane.queue.ready:
+                    tokens -= 1.0
+        if waiters:
+            self.arm_bucket(bucket)
+
+    def use_bucket(self, bucket: Bucket) -> None:
+        """The level changed: it is stored with the leases it paid for."""
+        if not bucket.dirty:
+            bucket.dirty = True
+            self.dirty_buckets.append(bucket)
+
+    def new_head(self, lane: Lane) -> None:
+        """Another message heads the lane: take the clocks, and see whether it may go."""
+        now = self.now
+        queue = lane.queue
+        head = lane.window[0]
+        stall_ns = queue.stall_at(now)
+        lane.head_stall_ns = stall_ns
+        lane.head_throttled_ns = lane.throttled_at(now)
+        lane.head_candidate_ns = lane.candidate_ns
+        if lane.state == READY and lane.key.lane is lane:
+            lane.head_candidate_ns += now - stall_ns - lane.candidate_since
+        future = head[STALL] < 0 and head[STAMP] > now
+        if lane.state == READY:
+            if future:
+                self.make_unready(lane, DELAYED)
+            else:
+                active_ns = now - stall_ns
+                lane.key.drop_lane(lane, active_ns)
+                lane.key.add_lane(lane, active_ns)
+        elif lane.state == DELAYED or lane.state == EMPTY:
+            if future:
+                self.make_unready(lane, DELAYED)
+            else:
+                if lane.state == DELAYED:
+                    self.deadlines.disarm(lane)
+                self.make_ready(lane)
+
+    # --- events and the turn's end
+
+    def event_of(self, kind: str, lane: Lane, entry: Entry, error: str = "") -> Event:
+        key = lane.key
+        return Event(
+            self.now,
+            kind,
+            lane.queue.name,
+            entry[KEY][rows.ID_AT :],
+            entry[2],
+            key.name,
+            entry[3],
+            lane.throttle_keys,
+            key.pending,
+            eligible(key),
+            active_keys=lane.queue.ring.keys,
+            since_ns=entry[5],
+            ready_ns=entry[STAMP] if entry[STALL] < 0 else entry[5],
+            error=error,
+            enqueued_ns=entry[4],
+            body_bytes=len(entry[BODY]),
+        )
+
+    def _throttled_event(self, lane: Lane) -> None:
+        key = lane.key
+        self.events.append(
+            Event(
+                self.now,
+                effect.THROTTLED,
+                lane.queue.name,
+                fairness_key=key.name,
+                throttle_keys=lane.throttle_keys,
+                key_pending=key.pending,
+                since_ns=self.now - (self.now - lane.queue.stall_at(self.now) - lane.parked_since),
+            )
+        )
+
+    def write_buckets(self) -> None:
+        if not self.dirty_buckets:
+            return
+        ops = self.ops(self.groups[0])
+        for bucket in self.dirty_buckets:
+            bucket.dirty = False
+            value = rows.bucket_row(bucket.tokens, bucket.at_ns)
+            ops.append((PUT_STATE, rows.BUCKET_PREFIX + bucket.name, value))
+        self.dirty_buckets = []
+
+
+def eligible(key: FairnessKey) -> int:
+    """Pending messages of the key that stand in lanes which may go now."""
+    if key.lane is None:
+        return 0
+    count = key.lane.pending
+    for _, _, lane in key.others:
+        count += lane.pending
+    return count

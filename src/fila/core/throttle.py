@@ -1,0 +1,130 @@
+"""Throttle settings inside the runtime config: two syntaxes, one bucket, the later write wins.
+
+    throttle.<key>         "rate,burst"
+    throttle:<key>:rate    "rate"        burst defaults to max(rate, 1)
+    throttle:<key>:burst   "burst"
+
+Writing one form replaces the other, so the config always shows just what is in force.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from fila.core.rejection import Rejection, invalid_value
+
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?|\.\d+")
+_DOT: Final = "throttle."
+_COLON: Final = "throttle:"
+
+
+class Limit(NamedTuple):
+    rate: float
+    burst: float
+
+
+class Change(NamedTuple):
+    """What a config write means: the settings to store or remove, and the resulting limit."""
+
+    name: str
+    puts: list[tuple[str, str]]
+    removes: list[str]
+    limit: Limit | None
+
+
+def change(key: str, value: str, config: dict[str, str]) -> Change | Rejection | None:
+    """What setting `key` does (an empty value removes it); None if it is no throttle setting."""
+    if key.startswith(_DOT):
+        return _change_dot(key, value)
+    if key.startswith(_COLON):
+        name, _, field = key[len(_COLON) :].rpartition(":")
+        if not name or field not in ("rate", "burst"):
+            return invalid_value(key, "use throttle:<key>:rate or throttle:<key>:burst")
+        return _change_colon(name, field, key, value, config)
+    return None
+
+
+def limits(config: dict[str, str]) -> dict[str, Limit]:
+    """Every limit a stored config defines."""
+    found: dict[str, Limit] = {}
+    for key, value in config.items():
+        if key.startswith(_DOT):
+            pair = _pair(value)
+            if isinstance(pair, Limit):
+                found[key[len(_DOT) :]] = pair
+        elif key.startswith(_COLON) and key.endswith(":rate"):
+            name = key[len(_COLON) : -len(":rate")]
+            limit = _colon_limit(name, config)
+            if limit is not None:
+                found[name] = limit
+    return found
+
+
+def _change_dot(key: str, value: str) -> Change | Rejection:
+    name = key[len(_DOT) :]
+    if not name:
+        return invalid_value(key, "a throttle key is missing after the dot")
+    others = [f"{_COLON}{name}:rate", f"{_COLON}{name}:burst"]
+    if not value:
+        return Change(name, [], [key, *others], None)
+    limit = _pair(value)
+    if isinstance(limit, str):
+        return invalid_value(key, limit)
+    return Change(name, [(key, value)], others, limit)
+
+
+def _change_colon(
+    name: str, field: str, key: str, value: str, config: dict[str, str]
+) -> Change | Rejection:
+    rate_key, burst_key = f"{_COLON}{name}:rate", f"{_COLON}{name}:burst"
+    dotted = config.get(_DOT + name)
+    after = {k: config[k] for k in (rate_key, burst_key) if k in config}
+    if dotted is not None and value:
+        rate, burst = dotted.split(",")
+        after = {rate_key: rate.strip(), burst_key: burst.strip()}
+    removes = [_DOT + name]
+    if value:
+        number = _number(value)
+        if isinstance(number, str):
+            return invalid_value(key, number)
+        after[key] = value.strip()
+    else:
+        after.pop(key, None)
+        removes.append(key)
+        if field == "rate" and dotted is not None:
+            after = {}
+        elif field == "burst" and dotted is not None:
+            after = {rate_key: dotted.split(",")[0].strip()}
+    return Change(name, sorted(after.items()), removes, _colon_limit(name, after))
+
+
+def _colon_limit(name: str, config: dict[str, str]) -> Limit | None:
+    rate = _number(config.get(f"{_COLON}{name}:rate", ""))
+    if isinstance(rate, str):
+        return None
+    burst = _number(config.get(f"{_COLON}{name}:burst", ""))
+    return Limit(rate, max(rate, 1.0) if isinstance(burst, str) else burst)
+
+
+def _pair(value: str) -> Limit | str:
+    parts = value.split(",")
+    if len(parts) != 2:
+        return f'"{value}" is not "rate,burst", for example "100,150"'
+    rate, burst = _number(parts[0]), _number(parts[1])
+    if isinstance(rate, str):
+        return rate
+    if isinstance(burst, str):
+        return burst
+    return Limit(rate, burst)
+
+
+def _number(text: str) -> float | str:
+    """A finite number of at least 0, or the reason why it is none."""
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return f'"{text}" is not a finite number of at least 0'
+    number = float(text)
+    if number > 1e300:
+        return f'"{text}" is not a finite number of at least 0'
+    return number

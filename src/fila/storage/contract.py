@@ -1,0 +1,32 @@
+"""The store contract. Every implementation passes tests/storage/test_contract.py."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fila.core.batch import Batch
+
+
+class StoreError(Exception):
+    """The store could not do what it was asked; the message says what and where."""
+
+
+class Store(Protocol):
+    """Rows in column families, written in atomic batches, read in key order.
+
+    `write` makes all of the batches visible and crash-safe as one (against the death of the
+    process); `sync` returns when everything written so far survives the loss of power. Both raise
+    StoreError when they fail; after that the store takes no further writes.
+    """
+
+    def get(self, family: int, key: bytes) -> bytes | None: ...
+
+    def scan(
+        self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> list[tuple[bytes, bytes]]: ...
+
+    def write(self, batches: list[Batch]) -> None: ...
+
+    def sync(self) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,165 @@
+"""The store on RocksDB: the only module that imports rocksdict.
+
+Small footprint by default: one block cache for all families, two small write buffers each for the
+busy ones. Deletions are compacted away when they cluster, so that a drained backlog gives its disk
+space back; reads do not depend on that (see core/lane.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+    WriteOptions,
+)
+
+from fila.core import rows
+from fila.core.batch import DELETE, DELETE_RANGE, FAMILY_MASK, Batch
+from fila.storage.contract import StoreError
+from fila.storage.format import check_format
+
+MiB = 1 << 20
+
+
+class RocksSettings(NamedTuple):
+    block_cache_bytes: int = 16 * MiB
+    write_buffer_bytes: int = 16 * MiB
+    write_buffers: int = 2
+    wal_bytes_max: int = 128 * MiB
+    max_open_files: int = 512
+    background_jobs: int = 2
+
+
+class RocksStore:
+    def __init__(self, path: str | Path, settings: RocksSettings | None = None) -> None:
+        self.path = str(path)
+        settings = settings or RocksSettings()
+        cache = Cache(settings.block_cache_bytes)
+        families = {name: _family_options(name, settings, cache) for name in rows.FAMILIES}
+        try:
+            Path(self.path).mkdir(parents=True, exist_ok=True)
+            self._db = Rdict(self.path, _db_options(settings, cache), column_families=families)
+        except Exception as error:
+            raise StoreError(_open_fault(self.path, error)) from error
+        self._families = [
+            self._db if name == "default" else self._db.get_column_family(name)
+            for name in rows.FAMILIES
+        ]
+        self._handles = [self._db.get_column_family_handle(name) for name in rows.FAMILIES]
+        self._write_options = WriteOptions()
+        self._failed = ""
+        check_format(self)
+
+    def get(self, family: int, key: bytes) -> bytes | None:
+        value: bytes | None = self._families[family].get(key)
+        return value
+
+    def scan(
+        self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> list[tuple[bytes, bytes]]:
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        found: list[tuple[bytes, bytes]] = []
+        size = 0
+        items: Iterator[tuple[bytes, bytes]]
+        items = self._families[family].items(from_key=start, read_opt=options)  # type: ignore[assignment]
+        for key, value in items:
+            found.append((key, value))
+            size += len(key) + len(value)
+            if len(found) >= rows_max or size >= bytes_max:
+                break
+        return found
+
+    def write(self, batches: list[Batch]) -> None:
+        if self._failed:
+            raise StoreError(self._failed)
+        batch = WriteBatch(raw_mode=True)
+        put, delete = batch.put, batch.delete
+        handles = self._handles
+        for one in batches:
+            for code, key, value in one.ops:
+                if code < DELETE:
+                    put(key, value, handles[code])
+                elif code < DELETE_RANGE:
+                    delete(key, handles[code & FAMILY_MASK])
+                else:
+                    batch.delete_range(key, value, handles[code & FAMILY_MASK])
+        try:
+            self._db.write(batch, self._write_options)
+        except Exception as error:
+            self._failed = f"cannot write to the store in {self.path}: {error}"
+            raise StoreError(self._failed) from error
+
+    def sync(self) -> None:
+        try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            self._failed = f"cannot sync the store in {self.path}: {error}"
+            raise StoreError(self._failed) from error
+
+    def close(self) -> None:
+        for family in self._families:
+            if family is not self._db:
+                family.close()
+        with contextlib.suppress(Exception):
+            self._db.flush_wal(True)
+        self._db.close()
+
+    def flush(self) -> None:
+        """Write the memtables out and compact: for benchmarks and tests."""
+        for family in self._families:
+            family.flush()
+            family.compact_range(None, None)
+
+
+def _db_options(settings: RocksSettings, cache: Cache) -> Options:
+    options = _family_options("default", settings, cache)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_max_open_files(settings.max_open_files)
+    options.set_max_background_jobs(settings.background_jobs)
+    options.set_max_total_wal_size(settings.wal_bytes_max)
+    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    options.set_keep_log_file_num(4)
+    options.set_max_log_file_size(4 * MiB)
+    options.set_max_manifest_file_size(16 * MiB)
+    options.set_stats_dump_period_sec(0)
+    options.set_is_fd_close_on_exec(True)
+    return options
+
+
+def _family_options(name: str, settings: RocksSettings, cache: Cache) -> Options:
+    options = Options(raw_mode=True)
+    table = BlockBasedOptions()
+    table.set_block_cache(cache)
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    table.set_bloom_filter(10, False)
+    table.set_block_size(16 * 1024)
+    options.set_block_based_table_factory(table)
+    options.set_compression_type(DBCompressionType.lz4())
+    busy = name in ("messages", "state", "leases")
+    options.set_write_buffer_size(settings.write_buffer_bytes if busy else MiB)
+    options.set_max_write_buffer_number(settings.write_buffers)
+    options.set_arena_block_size(256 * 1024)
+    if busy:
+        options.add_compact_on_deletion_collector_factory(4096, 2048, 0.5)
+    return options
+
+
+def _open_fault(path: str, error: Exception) -> str:
+    text = str(error)
+    if "lock" in text.lower():
+        return f"the store in {path} is in use by another process; stop it or choose another"
+    return f"cannot open the store in {path}: {text}"
