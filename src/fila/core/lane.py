@@ -57,6 +57,8 @@ class Lane:
         "head_throttled_ns",
         "horizon",
         "key",
+        "label",
+        "label_weight",
         "leased",
         "ledger_position",
         "number",
@@ -95,6 +97,8 @@ class Lane:
         self.horizon = b""
         self.delivered = b""  # highest message key ever delivered: the horizon stays above it
         self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
+        self.label = b""  # how an edge writes the lane's keys; opaque here
+        self.label_weight = 0
         self.weight_seen = 1  # its key's weight when the lane was last stored (read by load)
         self.touched = False
         self.forgotten = False
