@@ -25,15 +25,16 @@ from fila.core.lane import (
     EMPTY,
     ENTRY_BYTES,
     KEY,
+    READY,
     SINCE,
     STALL,
     STAMP,
-    THROTTLED,
     Entry,
     Lane,
 )
 from fila.core.lease import Lease
 from fila.core.queue import Queue
+from fila.core.rows import ID_AT
 from fila.core.state import MS, State, eligible
 
 
@@ -92,104 +93,104 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     number = queue.next_lease
     lease = Lease(number, consumer, now + queue.visibility_ms * MS, [])
     leased = queue.leased
+    new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
         key = ring.head
         if key is None:
             break
         lane = key.lane
         assert lane is not None
-        if key.deficit <= 0:
-            key.deficit = key.weight * quantum
-            key.served = 0
-        run = key.deficit if key.deficit < want else want
-        if lane.buckets:
-            run = whole_tokens(lane.buckets, run, now)
+        deficit = key.deficit
+        if deficit <= 0:
+            key.granted = deficit = key.weight * quantum
+        run = deficit if deficit < want else want
+        buckets = lane.buckets
+        if buckets:
+            run = whole_tokens(buckets, run, now)
             if run == 0:
-                short = first_short(lane.buckets)
+                key.deficit = deficit
+                short = first_short(buckets)
                 assert short is not None
                 state.park(lane, short)
                 continue
         if key.others:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
-        turn = lane.candidate_ns + active_ns - lane.candidate_since - lane.head_candidate_ns
-        head_stall_ns = lane.head_stall_ns
-        head_throttled_ns = lane.head_throttled_ns
         throttled_ns = lane.throttled_ns
-        weight_before = ring.weight
+        turn = active_ns - lane.head_active_ns
+        freed = 0
         taken = 0
-        state_after = -1
+        lane_state = READY
         while True:
             entry = window.popleft()
-            size = len(entry[BODY])
-            lane.window_bytes -= ENTRY_BYTES + size
-            state.window_bytes -= ENTRY_BYTES + size
-            message_key = entry[KEY]
+            message_key, stamp, _, _, _, since, stall_then, throttled_then, body = entry
+            size = len(body)
+            freed += size
             if size == 0:
                 entry = state.with_body(entry)
                 size = len(entry[BODY])
-            if entry[STALL] >= 0:
-                no_consumer = stall_ns - entry[STALL]
-                throttled = throttled_ns - entry[THROTTLED]
-                ready = entry[SINCE]
-                retry = 0
+            if stall_then >= 0:
+                no_consumer = stall_ns - stall_then
+                throttled = throttled_ns - throttled_then
+                own = now - since - no_consumer - throttled - turn
+                wait = (0, throttled, no_consumer, own, turn)
             else:
-                no_consumer = stall_ns - head_stall_ns
-                throttled = throttled_ns - head_throttled_ns
-                ready = entry[STAMP]
-                retry = ready - entry[SINCE]
-            own = now - ready - no_consumer - throttled - turn
-            waits.append(Waits(retry, throttled, no_consumer, own, turn))
+                no_consumer = stall_ns - lane.head_stall_ns
+                throttled = throttled_ns - lane.head_throttled_ns
+                own = now - stamp - no_consumer - throttled - turn
+                wait = (stamp - since, throttled, no_consumer, own, turn)
+            waits.append(new_tuple(Waits, wait))
             entries.append(entry)
             lanes.append(lane)
-            leased[message_key[rows.ID_AT :]] = (lease, lane, message_key, size)
-            if message_key > lane.delivered:
-                lane.delivered = message_key
+            leased[message_key[ID_AT:]] = (lease, lane, message_key, size)
             taken += 1
             bytes_left -= size
-            # The next one heads the lane from now on.
-            turn = 0
-            head_stall_ns = stall_ns
-            head_throttled_ns = throttled_ns
             if not window:
                 if lane.horizon:
                     state.fill_window(lane)
                 if not window:
-                    state_after = EMPTY
+                    lane_state = EMPTY
                     break
+            # The next one heads the lane from now on.
+            turn = 0
             head = window[0]
-            if head[STALL] < 0 and head[STAMP] > now:
-                state_after = DELAYED
-                break
+            if head[STALL] < 0:
+                lane.head_stall_ns = stall_ns
+                lane.head_throttled_ns = throttled_ns
+                if head[STAMP] > now:
+                    lane_state = DELAYED
+                    break
             if taken >= run or bytes_left <= 0:
                 break
-        lane.head_stall_ns = stall_ns
-        lane.head_throttled_ns = throttled_ns
-        lane.head_candidate_ns = lane.candidate_ns + active_ns - lane.candidate_since
+        if message_key > lane.delivered:
+            lane.delivered = message_key
+        freed += ENTRY_BYTES * taken
+        lane.window_bytes -= freed
+        state.window_bytes -= freed
+        lane.head_active_ns = active_ns
         lane.pending -= taken
         lane.leased += taken
         key.pending -= taken
-        key.deficit -= taken
-        key.served += taken
+        key.deficit = deficit = deficit - taken
         want -= taken
         if not lane.touched:
             state.touch(lane)
-        for bucket in lane.buckets:
+        for bucket in buckets:
             bucket.tokens -= taken
             state.use_bucket(bucket)
-        if key.pending == 0:
-            queue.keys_pending -= 1
         if state.journal:
-            _delivered_events(state, lane, consumer, entries, waits, taken, weight_before)
-        if state_after >= 0:
-            if key.deficit <= 0 and key.others:
-                ring.head = key.after  # the visit ended with this lane's last message
-            state.make_unready(lane, state_after)
-        else:
+            _delivered_events(state, lane, consumer, entries, waits, taken)
+        if lane_state == READY:
             if key.others:
                 key.reorder(active_ns)
-            if key.deficit <= 0:
+            if deficit <= 0:
                 ring.head = key.after
+        else:
+            if key.pending == 0:
+                queue.keys_pending -= 1
+            if deficit <= 0 and key.others:
+                ring.head = key.after  # the visit ended with this lane's last message
+            state.make_unready(lane, lane_state)
     if not entries:
         return 0
     taken = len(entries)
@@ -222,10 +223,10 @@ def _delivered_events(
     entries: list[Entry],
     waits: list[Waits],
     taken: int,
-    weight_before: int,
 ) -> None:
     key = lane.key
     queue = lane.queue
+    weight_before = queue.ring.weight  # the key itself still stands in the ring
     left = taken
     for entry, wait in zip(entries[-taken:], waits[-taken:], strict=True):
         left -= 1

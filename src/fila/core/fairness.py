@@ -21,12 +21,12 @@ class FairnessKey:
         "after",
         "before",
         "deficit",
+        "granted",
         "lane",
         "lanes",
         "name",
         "others",
         "pending",
-        "served",
         "weight",
     )
 
@@ -34,7 +34,7 @@ class FairnessKey:
         self.name = name
         self.weight = 1
         self.deficit = 0
-        self.served = 0  # messages sent in the visit under way
+        self.granted = 0  # the deficit with which the visit under way began
         self.pending = 0
         self.active = False  # stands in the ring
         self.before: FairnessKey | None = None
@@ -51,7 +51,7 @@ class FairnessKey:
         stamp = lane.window[0][1]
         if current is None:
             self.lane = lane
-            lane.candidate_since = active_ns
+            lane.head_active_ns += active_ns - lane.lost_since
         elif stamp < current.window[0][1]:
             self._promote(lane, current, active_ns)
             heapq.heappush(self.others, (current.window[0][1], current.number, current))
@@ -61,10 +61,10 @@ class FairnessKey:
     def drop_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may no longer go: it is empty, delayed or parked."""
         if self.lane is lane:
-            lane.candidate_ns += active_ns - lane.candidate_since
+            lane.lost_since = active_ns
             if self.others:
                 self.lane = heapq.heappop(self.others)[2]
-                self.lane.candidate_since = active_ns
+                self.lane.head_active_ns += active_ns - self.lane.lost_since
             else:
                 self.lane = None
         else:
@@ -82,8 +82,8 @@ class FairnessKey:
             self._promote(oldest, current, active_ns)
 
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
-        current.candidate_ns += active_ns - current.candidate_since
-        lane.candidate_since = active_ns
+        current.lost_since = active_ns
+        lane.head_active_ns += active_ns - lane.lost_since
         self.lane = lane
 
 

@@ -48,11 +48,9 @@ class Lane:
     __slots__ = (
         "armed_ns",
         "buckets",
-        "candidate_ns",
-        "candidate_since",
         "delivered",
         "forgotten",
-        "head_candidate_ns",
+        "head_active_ns",
         "head_stall_ns",
         "head_throttled_ns",
         "horizon",
@@ -61,6 +59,7 @@ class Lane:
         "label_weight",
         "leased",
         "ledger_position",
+        "lost_since",
         "number",
         "parked_on",
         "parked_since",
@@ -104,14 +103,14 @@ class Lane:
         self.forgotten = False
         self.ledger_position = 0
         self.armed_ns = 0
-        # Clocks of the wait split (see delivery.py); all but head_* survive a restart.
-        self.throttled_ns = 0
-        self.parked_since = 0
-        self.candidate_ns = 0
-        self.candidate_since = 0
-        self.head_stall_ns = 0
+        # Clocks of the wait split (see delivery.py). "Active" time is the queue's unstalled time.
+        self.throttled_ns = 0  # survives a restart
+        self.parked_since = 0  # active time
+        self.head_stall_ns = 0  # when the head became head; kept only for a head with a delay
         self.head_throttled_ns = 0
-        self.head_candidate_ns = 0
+        # Active time when the head became its key's next, moved on by what it lost since.
+        self.head_active_ns = 0
+        self.lost_since = 0  # active time since when another lane is its key's next
 
     def insert(self, entry: Entry, window_messages: int, room: bool) -> int:
         """Take up a pending message. Returns how many bytes the windows grew (may be negative).

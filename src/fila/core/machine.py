@@ -151,22 +151,21 @@ class Machine:
 
 def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     now = state.now
-    ring = queue.ring
+    keys = queue.keys
     delays = command.delays_ms
-    lane: Lane | None = None
-    last = None
     at = 0
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
-        if assignment is not last or lane is None:
-            last = assignment
-            fairness_key, weight, throttle_keys = assignment
-            weight = max(weight, 1)
+        fairness_key, weight, throttle_keys = assignment
+        if weight < 1:
+            weight = 1
+        key = keys.get(fairness_key)
+        lane = key.lanes.get(throttle_keys) if key is not None else None
+        if lane is None:
             lane = state.lane(queue, fairness_key, throttle_keys)
-            if weight != lane.key.weight:
-                ring.set_weight(lane.key, weight)
-        delay_ms = delays[at] if delays is not None else 0
+        if weight != lane.key.weight:
+            queue.ring.set_weight(lane.key, weight)
+        entry = state.store(lane, id, 0, weight, now, body, delays[at] if delays else 0)
         at += 1
-        entry = state.store(lane, id, 0, weight, now, body, delay_ms)
         if state.journal:
             state.events.append(state.event_of(effect.ENQUEUED, lane, entry))
     queue.counters.enqueued += at

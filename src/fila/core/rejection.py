@@ -12,6 +12,7 @@ QUEUE_ALREADY_EXISTS: Final = 0x03
 NOT_A_DLQ: Final = 0x06
 PARENT_QUEUE_NOT_FOUND: Final = 0x07
 INVALID_CONFIG_VALUE: Final = 0x08
+LUA_COMPILATION_ERROR: Final = 0x04
 
 
 class Rejection(NamedTuple):

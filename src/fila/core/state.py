@@ -27,7 +27,6 @@ from fila.core.lane import (
     STAMP,
     Entry,
     Lane,
-    row_of,
 )
 from fila.core.ledger import Group, put_lane
 from fila.core.queue import Queue
@@ -157,24 +156,39 @@ class State:
             stamp = lane.tail + 1 if lane.tail >= now else now
             lane.tail = stamp
             stall_ns = queue.stall_at(now)
-            throttled_ns = lane.throttled_at(now)
+            throttled_ns = lane.throttled_ns if lane.state != PARKED else lane.throttled_at(now)
         key = rows.MESSAGE_KEY.pack(queue.number, lane.number, stamp, id)
+        head = rows.MESSAGE_HEAD.pack(1, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns)
+        group = queue.group
+        ops = group.ops if group.dirty else self.ops(group)
+        ops.append((PUT_MESSAGE, key, head + body))
         entry = (key, stamp, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns, body)
-        self.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
         self.add_pending(lane, entry)
         return entry
 
     def add_pending(self, lane: Lane, entry: Entry) -> None:
         """A stored message is pending: count it, and let the lane take part if it may."""
         settings = self.settings
-        room = self.window_bytes < settings.window_bytes_total
-        self.window_bytes += lane.insert(entry, settings.window_messages, room)
-        if not room:
-            self.fresh[entry[KEY]] = entry[BODY]
-        if lane.unflushed:
-            self.unflushed[lane] = None
         key = lane.key
         queue = lane.queue
+        window = lane.window
+        room = self.window_bytes < settings.window_bytes_total
+        if room and not lane.horizon and (not window or entry[KEY] > window[-1][KEY]):
+            # The usual case of Lane.insert, without the call: at the end, all in memory.
+            if len(window) < settings.window_messages:
+                window.append(entry)
+                grown = ENTRY_BYTES + len(entry[BODY])
+                lane.window_bytes += grown
+                self.window_bytes += grown
+            else:
+                lane.insert(entry, settings.window_messages, room)
+                self.unflushed[lane] = None
+        else:
+            self.window_bytes += lane.insert(entry, settings.window_messages, room)
+            if not room:
+                self.fresh[entry[KEY]] = entry[BODY]
+            if lane.unflushed:
+                self.unflushed[lane] = None
         if lane.pending == 0:
             self.idle.pop(lane, None)
             if key.pending == 0:
@@ -182,8 +196,9 @@ class State:
         lane.pending += 1
         key.pending += 1
         queue.pending += 1
-        self.touch(lane)
-        if lane.window[0][KEY] == entry[KEY]:
+        if not lane.touched:
+            self.touch(lane)
+        if window[0] is entry or window[0][KEY] == entry[KEY]:
             self.new_head(lane)
 
     def remove_head(self, lane: Lane) -> Entry:
@@ -250,6 +265,11 @@ class State:
             lane.parked_on = None
             if self.journal:
                 self._throttled_event(lane)
+        elif lane.state == DELAYED:
+            # Its head is ready from this moment on.
+            lane.head_stall_ns = self.now - active_ns
+            lane.head_throttled_ns = lane.throttled_ns
+            lane.head_active_ns = lane.lost_since = active_ns
         lane.state = READY
         key.add_lane(lane, active_ns)
         if not key.active:
@@ -267,7 +287,7 @@ class State:
             if key.lane is None:
                 # A visit that a short bucket cuts off is taken up where it stopped, so that
                 # weights hold among keys behind one bucket; otherwise a key leaves with nothing.
-                if state != PARKED or key.served == 0:
+                if state != PARKED or key.deficit == key.granted:
                     key.deficit = 0
                 queue.ring.leave(key)
         elif lane.state == PARKED:
@@ -282,7 +302,7 @@ class State:
     def park(self, lane: Lane, bucket: Bucket) -> None:
         """The bucket is short of a token for the lane's head: wait for it there."""
         queue = lane.queue
-        resumes = lane.key.served > 0 and lane.key.deficit > 0
+        resumes = 0 < lane.key.deficit < lane.key.granted
         self.make_unready(lane, PARKED)
         lane.parked_since = self.now - queue.stall_at(self.now)
         lane.parked_on = bucket
@@ -333,9 +353,7 @@ class State:
         stall_ns = queue.stall_at(now)
         lane.head_stall_ns = stall_ns
         lane.head_throttled_ns = lane.throttled_at(now)
-        lane.head_candidate_ns = lane.candidate_ns
-        if lane.state == READY and lane.key.lane is lane:
-            lane.head_candidate_ns += now - stall_ns - lane.candidate_since
+        lane.head_active_ns = lane.lost_since = now - stall_ns
         future = head[STALL] < 0 and head[STAMP] > now
         if lane.state == READY:
             if future:
