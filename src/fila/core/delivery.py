@@ -57,16 +57,20 @@ def deliver(state: State) -> bool:
 
 def deliver_queue(state: State, queue: Queue) -> bool:
     """One pass over one queue. False when its limit cut it short."""
-    budget = state.settings.pass_messages
+    settings = state.settings
+    budget = settings.pass_messages
     ready = queue.ready
+    share = in_round = 0
     while ready and queue.ring.head is not None:
         if budget <= 0:
             return False
-        consumer = ready[0]
-        want = min(consumer.credit_messages, state.settings.delivery_messages, budget)
-        if len(ready) > 1:
+        if in_round <= 0:
             # With little to hand out every consumer gets its share of it.
-            want = min(want, -(-queue.pending // len(ready)))
+            in_round = len(ready)
+            share = -(-queue.pending // in_round)
+        in_round -= 1
+        consumer = ready[0]
+        want = min(consumer.credit_messages, settings.delivery_messages, budget, share)
         taken = fill(state, queue, consumer, want)
         if taken == 0:
             break
