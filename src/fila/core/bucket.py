@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +60,7 @@ class Bucket:
         wait = (1.0 - self.tokens) * NS / self.rate
         if wait > 1e18:
             return 0
-        return self.at_ns + int(wait) + 1
+        return self.at_ns + math.ceil(wait)
 
 
 def whole_tokens(buckets: list[Bucket], want: int, now: int) -> int:

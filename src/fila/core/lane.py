@@ -7,7 +7,9 @@ horizon of b"" means that the whole lane is in the window.
     store   …gone… │ leased leased │ p p p p p p p p p p p p p p p p p p …
     memory                         └──── window ────┘ horizon
 
-Rows behind the horizon are never deleted one by one, so paging never walks over tombstones.
+The horizon never lies below a key that was delivered. So rows behind it are pending, all of them,
+and none is ever deleted one by one: a page neither meets a message that was acknowledged in the
+same turn nor walks over tombstones.
 """
 
 from __future__ import annotations
@@ -129,8 +131,8 @@ class Lane:
             window.append(entry)
             grown = ENTRY_BYTES + len(entry[BODY])
         elif key > window[-1][KEY]:
-            if not room or len(window) >= window_messages:
-                self.horizon = window[-1][KEY]
+            if (not room or len(window) >= window_messages) and key > self.delivered:
+                self.horizon = max(window[-1][KEY], self.delivered)
                 self.unflushed.append(entry)
                 return 0
             window.append(entry)
@@ -144,7 +146,7 @@ class Lane:
         return grown
 
     def _cut(self, window_messages: int) -> int:
-        """Leave the newest messages to the store again, but never one at or below a leased key."""
+        """Leave the newest messages to the store again, but none below a delivered one."""
         window = self.window
         dropped = 0
         while len(window) > max(window_messages // 2, 1) and window[-1][KEY] > self.delivered:
@@ -153,7 +155,7 @@ class Lane:
             # It may be of this very turn, and then the store cannot give it back before the commit.
             self.unflushed.append(entry)
         if dropped:
-            self.horizon = window[-1][KEY]
+            self.horizon = max(window[-1][KEY], self.delivered)
         return dropped
 
     def page(self, found: list[tuple[bytes, bytes]], complete: bool) -> int:

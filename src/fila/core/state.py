@@ -238,7 +238,7 @@ class State:
 
     def fill_window(self, lane: Lane) -> None:
         """Page in what lies behind the horizon once the window has run dry."""
-        while not lane.window and lane.horizon:
+        while lane.horizon and (not lane.window or lane.horizon < lane.delivered):
             settings = self.settings
             rows_max = settings.page_messages
             room = settings.window_bytes_total - self.window_bytes
@@ -296,6 +296,8 @@ class State:
         elif lane.state == DELAYED:
             self.deadlines.disarm(lane)
         lane.state = state
+        if key.pending == 0:
+            key.deficit = 0
         if state == DELAYED:
             self.deadlines.arm(lane, lane.window[0][STAMP])
 
