@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEEDS  ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format simulate bench docs clean
+.PHONY: help setup run test check format simulate bench docs demo clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,12 @@ simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
 
 bench: $(READY)  ## the short benchmarks, results in bench/results/
 	@$(BIN)/python -m bench
+
+docs: $(READY)  ## regenerate the reference pages made from the source
+	@$(BIN)/python -m fila.server.reference > docs/configuration.md
+
+demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
+	@$(BIN)/fila demo
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

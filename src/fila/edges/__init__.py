@@ -1,0 +1,1 @@
+"""Sockets: the listener and the protocols spoken on its port."""

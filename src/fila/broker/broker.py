@@ -1,0 +1,330 @@
+"""The broker: one loop, one order.
+
+Whatever arrives during one round of the event loop is applied at once and answered at the turn's
+end: leases that ran out, one delivery pass, **one** commit for all of it, and then the replies and
+deliveries it justifies. A busy broker so commits hundreds of messages together, an idle one commits
+a single message without waiting for anybody. A fault stops the process; it is never papered over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from fila.broker.clock import Clock
+from fila.broker.ids import Ids
+from fila.core import rejection
+from fila.core.command import (
+    Ack,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    Leave,
+    Nack,
+    Redrive,
+    SetConfig,
+)
+from fila.core.effect import Delivery, Effects
+from fila.core.lane import BODY, KEY
+from fila.core.machine import Machine
+from fila.core.rejection import Rejection
+from fila.core.rows import ID_AT
+from fila.core.settlement import VISIBILITY_EXPIRED
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
+from fila.hooks.contract import HookError, Hooks
+from fila.storage.committer import Committer
+
+log = logging.getLogger("fila.broker")
+
+_EXPIRES_PER_TURN = 64
+_NS = 1_000_000_000
+
+
+class Sink(Protocol):
+    """Where effects go once they are committed: one client connection."""
+
+    def send(self, data: bytes) -> None: ...
+
+    def deliver(self, delivery: Delivery) -> None: ...
+
+    def consumer_ended(self, consumer: str) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class _RedriveJob:
+    """A redrive under way: it moves a few messages per turn until its count is reached."""
+
+    def __init__(self, queue: str, left: int, done: Callable[[int], None]) -> None:
+        self.queue = queue
+        self.left = left
+        self.moved = 0
+        self.done = done
+
+
+class Broker:
+    def __init__(
+        self,
+        machine: Machine,
+        committer: Committer,
+        hooks: Hooks,
+        clock: Clock,
+        ids: Ids,
+        loop: asyncio.AbstractEventLoop,
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
+        self._machine = machine
+        self._committer = committer
+        self._hooks = hooks
+        self._clock = clock
+        self._ids = ids
+        self._loop = loop
+        self._on_fault = on_fault
+        self._turn_open = False
+        self._stopped = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._outbox: list[tuple[Sink, bytes]] = []
+        self._after_commit: list[Callable[[], None]] = []
+        self._sinks: dict[str, Sink] = {}
+        self._redrives: list[_RedriveJob] = []
+        self._connections = 0
+        self._consumers = 0
+        self.begin()  # leases that ran out while the broker was down
+
+    @property
+    def machine(self) -> Machine:
+        return self._machine
+
+    def next_connection(self) -> int:
+        self._connections += 1
+        return self._connections
+
+    # --- the turn
+
+    def begin(self) -> None:
+        """Open a turn, unless one is open: time passes, and the turn's end is arranged."""
+        if not self._turn_open and not self._stopped:
+            self._turn_open = True
+            self._machine.advance(self._clock.now_ns())
+            self._loop.call_soon(self._end_turn)
+
+    def reply(self, sink: Sink, data: bytes) -> None:
+        """Send `data` when everything this turn did is committed."""
+        self._outbox.append((sink, data))
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call when everything this turn did is committed."""
+        self._after_commit.append(call)
+
+    def fault(self, error: BaseException) -> None:
+        """Something that must not happen did. Nothing more is applied, committed or sent."""
+        if not self._stopped:
+            self.stop()
+            self._on_fault(error)
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _end_turn(self) -> None:
+        if self._stopped:
+            return
+        machine = self._machine
+        try:
+            self._expire()
+            self._step_redrives()
+            more = machine.deliver()
+            effects = machine.take()
+            outbox, self._outbox = self._outbox, []
+            calls, self._after_commit = self._after_commit, []
+            self._turn_open = False
+            self._committer.commit(effects.batches, lambda: self._release(outbox, effects, calls))
+            machine.stored()
+        except BaseException as error:
+            self.fault(error)
+            return
+        if more or self._redrives:
+            self.begin()
+        else:
+            self._arm()
+
+    def _release(
+        self,
+        outbox: list[tuple[Sink, bytes]],
+        effects: Effects,
+        calls: list[Callable[[], None]],
+    ) -> None:
+        if self._stopped:
+            return
+        dirty: dict[Sink, None] = {}
+        for sink, data in outbox:
+            sink.send(data)
+            dirty[sink] = None
+        for delivery in effects.deliveries:
+            to = self._sinks.get(delivery.consumer.id)
+            if to is not None:
+                to.deliver(delivery)
+                dirty[to] = None
+        for ended in effects.ended:
+            to = self._sinks.pop(ended.consumer.id, None)
+            if to is not None:
+                to.consumer_ended(ended.consumer.id)
+                dirty[to] = None
+        for sink in dirty:
+            sink.flush()
+        for call in calls:
+            call()
+
+    def _arm(self) -> None:
+        """Wake for what the machine wants next; nothing polls."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        at_ns = self._machine.next_deadline()
+        if at_ns:
+            delay = max(0.0, (at_ns - self._clock.now_ns()) / _NS)
+            self._timer = self._loop.call_later(delay, self.begin)
+
+    def _expire(self) -> None:
+        """End leases that ran out; a failure hook decides about each message."""
+        machine = self._machine
+        for _ in range(_EXPIRES_PER_TURN):
+            due = machine.due_lease()
+            if due is None:
+                return
+            queue, lease, ids = due
+            verdicts = self._verdicts(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)
+            machine.apply(Expire(queue, lease, ids, verdicts))
+
+    # --- what clients ask
+
+    def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
+        """Store messages; their ids count once this turn is committed."""
+        self.begin()
+        state = self._machine.state
+        if queue not in state.queues:
+            return rejection.queue_not_found(queue)
+        ids = self._ids.take(len(bodies), state.now)
+        assignments = self._assign(queue, bodies)
+        self._machine.apply(Enqueue(queue, ids, bodies, assignments))
+        return ids
+
+    def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
+        self.begin()
+        return _codes(self._machine.apply(Ack(queue, ids, connection)))
+
+    def nack(
+        self, queue: str, ids: list[bytes], errors: list[str], connection: int
+    ) -> list[int] | Rejection:
+        self.begin()
+        verdicts = self._verdicts(queue, ids, errors, connection)
+        return _codes(self._machine.apply(Nack(queue, ids, errors, verdicts, connection)))
+
+    def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
+        """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""
+        self.begin()
+        self._consumers += 1
+        consumer = f"c{connection}-{self._consumers}"
+        reply = self._machine.apply(Consume(queue, consumer, connection, prefetch))
+        if isinstance(reply, Rejection):
+            return reply
+        self._sinks[consumer] = sink
+        return consumer
+
+    def leave(self, queue: str, consumer: str, release: bool) -> None:
+        """End a consumer; `release` hands back what it holds."""
+        self._sinks.pop(consumer, None)
+        if not self._stopped:
+            self.begin()
+            self._machine.apply(Leave(queue, consumer, release))
+
+    def create_queue(
+        self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int
+    ) -> Rejection | None:
+        self.begin()
+        try:
+            self._hooks.check(on_enqueue, on_failure)
+        except HookError as error:
+            return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
+        reply = self._machine.apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
+        if isinstance(reply, Rejection):
+            return reply
+        self._hooks.install(queue, on_enqueue, on_failure)
+        return None
+
+    def delete_queue(self, queue: str) -> Rejection | None:
+        self.begin()
+        reply = self._machine.apply(DeleteQueue(queue))
+        if isinstance(reply, Rejection):
+            return reply
+        self._hooks.remove(queue)
+        return None
+
+    def set_config(self, key: str, value: str) -> Rejection | None:
+        self.begin()
+        reply = self._machine.apply(SetConfig(key, value))
+        self._hooks.config_changed()
+        return reply if isinstance(reply, Rejection) else None
+
+    def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
+        """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
+        self.begin()
+        available = self._machine.redrivable(queue)
+        if isinstance(available, Rejection):
+            return available
+        self._redrives.append(_RedriveJob(queue, min(count or available, available), done))
+        return None
+
+    # --- hooks
+
+    def _assign(self, queue: str, bodies: list[bytes]) -> list[Assignment]:
+        if self._hooks.has_on_enqueue(queue):
+            return self._hooks.on_enqueue(queue, bodies, self._machine.state.now)
+        return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+    def _verdicts(
+        self, queue: str, ids: list[bytes], errors: list[str], connection: int
+    ) -> list[FailureVerdict]:
+        """What the failure hook says of each message; those a nack will not find need no answer."""
+        verdicts = [RETRY_NOW] * len(ids)
+        if not self._hooks.has_on_failure(queue):
+            return verdicts
+        asked = []
+        places = []
+        for place, id in enumerate(ids):
+            failed = self._machine.failed(queue, id, connection)
+            if failed is not None:
+                asked.append((id, failed.attempts, errors[place].encode(), failed.body))
+                places.append(place)
+        answers = self._hooks.on_failure(queue, asked, self._machine.state.now)
+        for place, answer in zip(places, answers, strict=True):
+            verdicts[place] = answer
+        return verdicts
+
+    def _step_redrives(self) -> None:
+        machine = self._machine
+        step = machine.state.settings.redrive_messages
+        for job in list(self._redrives):
+            entries = machine.oldest(job.queue, min(step, job.left))
+            parent = job.queue.removesuffix(".dlq")
+            moved = 0
+            if entries:
+                assignments = self._assign(parent, [entry[BODY] for entry in entries])
+                ids = [entry[KEY][ID_AT:] for entry in entries]
+                reply = machine.apply(Redrive(job.queue, ids, assignments))
+                moved = reply if isinstance(reply, int) else 0
+            job.moved += moved
+            job.left -= moved
+            if job.left <= 0 or moved == 0:
+                self._redrives.remove(job)
+                self._after_commit.append(lambda job=job: job.done(job.moved))  # type: ignore[misc]
+
+
+def _codes(reply: object) -> list[int] | Rejection:
+    assert isinstance(reply, list | Rejection)
+    return reply

@@ -1,0 +1,382 @@
+"""One FIBP connection: frames in, commands to the broker, committed effects out.
+
+Owns the socket's two directions and their limits. Inbound bytes are handled as they come, so
+nothing queues up on the way in; outbound bytes are bounded by consumers' credit and, for a client
+that does not read its replies, by not reading from it any further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final, NamedTuple, cast
+
+from fila.broker.broker import Broker
+from fila.core.effect import Delivery
+from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
+from fila.core.rejection import Rejection
+from fila.core.rows import ID_AT
+from fila.edges import fibp_admin
+from fila.wire import bodies, errors, hot, layouts
+from fila.wire import opcodes as op
+from fila.wire.errors import InvalidBody
+from fila.wire.frames import FrameDecoder, encode_frames, frame_header
+from fila.wire.hot import DeliveredItem
+from fila.wire.ids import id_text, parse_id
+from fila.wire.states import SERVER, Refusal, State, receive
+
+log = logging.getLogger("fila.fibp")
+
+PROTOCOL_VERSION: Final = 1
+_MS: Final = 1_000_000
+
+
+class FibpLimits(NamedTuple):
+    frame_bytes_max: int = 16 * 1024 * 1024
+    message_bytes_max: int = 64 * 1024 * 1024
+    assembly_streams_max: int = 16
+    outbound_bytes_max: int = 64 * 1024 * 1024
+    consumers_max: int = 1_024
+    handshake_s: float = 30.0
+    keepalive_interval_s: int = 15
+    keepalive_timeout_s: int = 10
+
+
+class FibpConnection(asyncio.Protocol):
+    def __init__(
+        self,
+        broker: Broker,
+        limits: FibpLimits,
+        loop: asyncio.AbstractEventLoop,
+        opened: Callable[[FibpConnection], None],
+        closed: Callable[[FibpConnection], None],
+    ) -> None:
+        self.broker = broker
+        self._limits = limits
+        self._loop = loop
+        self._opened = opened
+        self._closed = closed
+        self._transport: asyncio.Transport | None = None
+        self._state = State.OPENING
+        self._decoder = FrameDecoder(
+            limits.frame_bytes_max, limits.assembly_streams_max, limits.message_bytes_max
+        )
+        self._out: list[bytes] = []
+        self._reading = True
+        self._handshake_timer: asyncio.TimerHandle | None = None
+        self.number = 0
+        self.peer = "?"
+        # Consume request id → (queue, consumer id), and the way back for deliveries.
+        self._consumers: dict[int, tuple[str, str]] = {}
+        self._requests: dict[str, int] = {}
+
+    # --- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        self.number = self.broker.next_connection()
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        _keep_alive(transport, self._limits)
+        transport.set_write_buffer_limits(high=self._limits.outbound_bytes_max)
+        self._handshake_timer = self._loop.call_later(self._limits.handshake_s, self._too_late)
+        self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for opcode, request_id, body in self._decoder.feed(data):
+                self._handle(opcode, request_id, body)
+            for error in self._decoder.take_errors():
+                self._refuse(error.request_id, error.code, error.message)
+                if error.fatal:
+                    self._end()
+        except Exception as error:
+            self.broker.fault(error)
+
+    def pause_writing(self) -> None:
+        # The client does not read: stop taking its requests, whose replies would pile up here.
+        if self._transport is not None and self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport is not None and not self._reading and not self._transport.is_closing():
+            self._reading = True
+            self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._state = State.CLOSED
+        self._cancel_handshake_timer()
+        self._leave_all(release=False)
+        self._closed(self)
+
+    # --- what the broker lets go (Sink)
+
+    def send(self, data: bytes) -> None:
+        self._out.append(data)
+
+    def deliver(self, delivery: Delivery) -> None:
+        request_id = self._requests.get(delivery.consumer.id)
+        if request_id is None:
+            return
+        consumer_queue = self._consumers[request_id][0]
+        queue_field = hot.queue_field(consumer_queue.encode())
+        leased_ms = delivery.leased_ns // _MS
+        items: list[DeliveredItem] = []
+        for entry, lane in zip(delivery.entries, delivery.lanes, strict=True):
+            weight = entry[WEIGHT]
+            if lane.label_weight != weight:
+                lane.label = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
+                lane.label_weight = weight
+            items.append(
+                (
+                    entry[KEY][ID_AT:],
+                    queue_field,
+                    entry[BODY],
+                    lane.label,
+                    entry[ATTEMPTS],
+                    entry[ENQUEUED] // _MS,
+                    leased_ms,
+                )
+            )
+        self._frame(op.DELIVERY, request_id, hot.encode_delivery(items), self._out.append)
+
+    def consumer_ended(self, consumer: str) -> None:
+        request_id = self._requests.pop(consumer, None)
+        if request_id is not None:
+            queue, _ = self._consumers.pop(request_id)
+            error = bodies.Error(errors.QUEUE_NOT_FOUND, f'queue "{queue}" does not exist', {})
+            self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
+
+    def flush(self) -> None:
+        out, self._out = self._out, []
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.write(out[0] if len(out) == 1 else b"".join(out))
+
+    # --- stopping
+
+    def shut_down(self) -> None:
+        """The server stops: say so, then close once everything is sent."""
+        if self._state is State.OPEN:
+            self._write(encode_frames(op.DISCONNECT, 0))
+        self._end()
+
+    # --- requests
+
+    def reply(self, opcode: int, request_id: int, body: bytes) -> None:
+        """Answer when the turn is committed."""
+        self._frame(opcode, request_id, body, self._reply_frame)
+
+    def refuse(self, request_id: int, fault: Rejection, metadata: dict[str, str]) -> None:
+        """An Error frame when the turn is committed."""
+        error = bodies.Error(fault.code, fault.message, metadata)
+        self.reply(op.ERROR, request_id, layouts.encode(error))
+
+    def _reply_frame(self, data: bytes) -> None:
+        self.broker.reply(self, data)
+
+    def _handle(self, opcode: int, request_id: int, body: bytes) -> None:
+        if self._state is State.CLOSED:
+            return
+        following = receive(SERVER, self._state, opcode)
+        if isinstance(following, Refusal):
+            self._refuse(request_id, following.code, following.message)
+            if following.fatal:
+                self._end()
+            return
+        self.broker.begin()
+        try:
+            if opcode == op.ENQUEUE:
+                self._enqueue(request_id, body)
+            elif opcode == op.ACK:
+                self._ack(request_id, body)
+            elif opcode == op.NACK:
+                self._nack(request_id, body)
+            elif opcode == op.HANDSHAKE:
+                self._handshake(request_id, body)
+            elif opcode == op.CONSUME:
+                self._consume(request_id, body)
+            elif opcode == op.CANCEL_CONSUME:
+                self._cancel(request_id)
+            elif opcode == op.PING:
+                self.reply(op.PONG, request_id, b"")
+            elif opcode == op.DISCONNECT:
+                self._leave_all(release=True)
+                self._end()
+            elif opcode != op.PONG:
+                fibp_admin.handle(self, opcode, request_id, body)
+        except InvalidBody as error:
+            self._refuse(request_id, errors.INVALID_FRAME, str(error))
+
+    def _handshake(self, request_id: int, body: bytes) -> None:
+        version = layouts.decode(bodies.Handshake, body).version
+        if version != PROTOCOL_VERSION:
+            text = f"version {version} is not spoken here; use version {PROTOCOL_VERSION}"
+            metadata = {"max_version": str(PROTOCOL_VERSION)}
+            self._refuse(request_id, errors.UNSUPPORTED_VERSION, text, metadata)
+            self._end()
+            return
+        self._cancel_handshake_timer()
+        self._state = State.OPEN
+        ok = bodies.HandshakeOk(PROTOCOL_VERSION, 0, self._limits.frame_bytes_max)
+        self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
+
+    def _enqueue(self, request_id: int, body: bytes) -> None:
+        items = hot.decode_enqueue(body)
+        results: list[tuple[int, bytes]] = [(0, b"")] * len(items)
+        for queue, places in _by_queue([item[0] for item in items]):
+            stored = self.broker.enqueue(queue, [items[place][1] for place in places])
+            if isinstance(stored, Rejection):
+                for place in places:
+                    results[place] = (stored.code, b"")
+            else:
+                for place, id in zip(places, stored, strict=True):
+                    results[place] = (0, id_text(id))
+        self.reply(op.ENQUEUE_RESULT, request_id, hot.encode_enqueue_results(results))
+
+    def _ack(self, request_id: int, body: bytes) -> None:
+        items = hot.decode_acks(body)
+        codes = [errors.MESSAGE_NOT_FOUND] * len(items)
+        for queue, places in _by_queue([item[0] for item in items]):
+            known, ids = _parse_ids([items[place][1] for place in places], places)
+            reply = self.broker.ack(queue, ids, self.number)
+            _spread(reply, known, places, codes)
+        self.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
+
+    def _nack(self, request_id: int, body: bytes) -> None:
+        items = hot.decode_nacks(body)
+        codes = [errors.MESSAGE_NOT_FOUND] * len(items)
+        for queue, places in _by_queue([item[0] for item in items]):
+            known, ids = _parse_ids([items[place][1] for place in places], places)
+            texts = [items[place][2].decode() for place in known]
+            reply = self.broker.nack(queue, ids, texts, self.number)
+            _spread(reply, known, places, codes)
+        self.reply(op.NACK_RESULT, request_id, hot.encode_codes(codes))
+
+    def _consume(self, request_id: int, body: bytes) -> None:
+        request = layouts.decode(bodies.Consume, body)
+        if request_id in self._consumers:
+            text = f"request {request_id} is a consumer already; use another request id"
+            self.refuse(request_id, Rejection(errors.INVALID_FRAME, text), {})
+            return
+        if len(self._consumers) >= self._limits.consumers_max:
+            text = f"a connection may have {self._limits.consumers_max} consumers; open another"
+            self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, text), {})
+            return
+        consumer = self.broker.consume(request.queue, self.number, self, request.prefetch or 0)
+        if isinstance(consumer, Rejection):
+            self.refuse(request_id, consumer, {})
+            return
+        self._consumers[request_id] = (request.queue, consumer)
+        self._requests[consumer] = request_id
+        self.reply(op.CONSUME_OK, request_id, layouts.encode(bodies.ConsumeOk(consumer)))
+
+    def _cancel(self, request_id: int) -> None:
+        found = self._consumers.pop(request_id, None)
+        if found is not None:
+            queue, consumer = found
+            self._requests.pop(consumer, None)
+            self.broker.leave(queue, consumer, release=False)
+
+    def _leave_all(self, release: bool) -> None:
+        consumers, self._consumers = self._consumers, {}
+        self._requests = {}
+        for queue, consumer in consumers.values():
+            self.broker.leave(queue, consumer, release)
+
+    # --- bytes out
+
+    def _frame(
+        self, opcode: int, request_id: int, body: bytes, out: Callable[[bytes], None]
+    ) -> None:
+        if len(body) + 6 <= self._limits.frame_bytes_max:
+            out(frame_header(opcode, 0, request_id, len(body)))
+            out(body)
+        else:
+            out(encode_frames(opcode, request_id, body, self._limits.frame_bytes_max))
+
+    def _refuse(
+        self, request_id: int, code: int, message: str, metadata: dict[str, str] | None = None
+    ) -> None:
+        """An Error frame that justifies nothing: it need not wait for the commit, but it does
+        wait its turn behind the replies that came before it."""
+        self.broker.begin()
+        self.refuse(request_id, Rejection(code, message), metadata or {})
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _end(self) -> None:
+        """Close after what is on its way has been sent."""
+        if self._state is not State.CLOSED:
+            self._state = State.CLOSED
+            self.broker.begin()
+            self.broker.after_commit(self._close)
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _too_late(self) -> None:
+        log.info("no handshake in time, closing", extra={"peer": self.peer})
+        self._end()
+
+    def _cancel_handshake_timer(self) -> None:
+        if self._handshake_timer is not None:
+            self._handshake_timer.cancel()
+            self._handshake_timer = None
+
+
+def _by_queue(queues: list[bytes]) -> list[tuple[str, list[int]]]:
+    """The places of each queue, in order of first appearance. Nearly always one queue."""
+    if not queues:
+        return []
+    first = queues[0]
+    if queues.count(first) == len(queues):
+        return [(first.decode(), list(range(len(queues))))]
+    places: dict[bytes, list[int]] = {}
+    for place, queue in enumerate(queues):
+        places.setdefault(queue, []).append(place)
+    return [(queue.decode(), found) for queue, found in places.items()]
+
+
+def _parse_ids(texts: list[bytes], places: list[int]) -> tuple[list[int], list[bytes]]:
+    """The places whose text is an id, and those ids."""
+    known = []
+    ids = []
+    for text, place in zip(texts, places, strict=True):
+        id = parse_id(text)
+        if id is not None:
+            known.append(place)
+            ids.append(id)
+    return known, ids
+
+
+def _spread(
+    reply: list[int] | Rejection, known: list[int], places: list[int], codes: list[int]
+) -> None:
+    if isinstance(reply, Rejection):
+        for place in places:
+            codes[place] = reply.code
+    else:
+        for place, code in zip(known, reply, strict=True):
+            codes[place] = code
+
+
+def _keep_alive(transport: asyncio.Transport, limits: FibpLimits) -> None:
+    """Let the kernel find out about peers that are gone: no frame a client must answer."""
+    sock: socket.socket | None = transport.get_extra_info("socket")
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        probes = 3
+        every = max(1, limits.keepalive_timeout_s // probes)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, limits.keepalive_interval_s)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, every)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, probes)

@@ -1,0 +1,65 @@
+"""The port: accepts connections and keeps count of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from fila.broker.broker import Broker
+from fila.edges.fibp import FibpConnection, FibpLimits
+
+log = logging.getLogger("fila.listener")
+
+
+class Listener:
+    def __init__(self, broker: Broker, limits: FibpLimits) -> None:
+        self._broker = broker
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._server: asyncio.Server | None = None
+        self._connections: set[FibpConnection] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def listen(self, host: str, port: int) -> tuple[str, int]:
+        """Bind and accept. Returns the address that was bound (port 0 picks a free one)."""
+        self._server = await self._loop.create_server(
+            self._connect, host or None, port, backlog=1024, reuse_address=True
+        )
+        bound = self._server.sockets[0].getsockname()
+        return bound[0], bound[1]
+
+    async def close(self, grace_s: float) -> None:
+        """Stop accepting, let every connection finish what was accepted, close them."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.shut_down()
+        try:
+            await asyncio.wait_for(self._idle.wait(), grace_s)
+        except TimeoutError:
+            log.warning("connections did not close in time", extra={"open": len(self._connections)})
+
+    def _connect(self) -> FibpConnection:
+        return FibpConnection(self._broker, self._limits, self._loop, self._opened, self._closed)
+
+    def _opened(self, connection: FibpConnection) -> None:
+        self._connections.add(connection)
+        self._idle.clear()
+
+    def _closed(self, connection: FibpConnection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._idle.set()
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`host:port`, `[v6]:port` or `:port`. Raises ValueError with a reason."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f'"{text}" is not host:port, for example "0.0.0.0:5555"')
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        socket.inet_pton(socket.AF_INET6, host)
+    return host, int(port)

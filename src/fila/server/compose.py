@@ -1,0 +1,123 @@
+"""The composition root: which part gets which."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+
+from fila.broker.broker import Broker
+from fila.broker.clock import Clock, elapsed_ns
+from fila.broker.ids import Ids
+from fila.core.load import load
+from fila.core.settings import Settings as CoreSettings
+from fila.edges.fibp import FibpLimits
+from fila.edges.listener import Listener, parse_address
+from fila.hooks.contract import HookSettings
+from fila.hooks.policy import LuaHooks
+from fila.server.flusher import Flusher
+from fila.server.settings import Settings
+from fila.storage.committer import OsCommitter
+from fila.storage.rocks import RocksSettings, RocksStore
+
+log = logging.getLogger("fila.server")
+
+
+class Node:
+    """One broker with its store and its port."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
+        self._settings = settings
+        storage = settings.storage
+        self._store = RocksStore(
+            storage.data_dir,
+            RocksSettings(
+                block_cache_bytes=storage.block_cache_bytes,
+                write_buffer_bytes=storage.write_buffer_bytes,
+            ),
+        )
+        clock = Clock()
+        began_ns = elapsed_ns()
+        machine = load(self._store, core_settings(settings), clock.now_ns())
+        clock.never_before(machine.state.now)
+        queues = machine.state.queues
+        log.debug(
+            "store loaded", extra={"queues": len(queues), "ms": (elapsed_ns() - began_ns) // 10**6}
+        )
+        config = machine.state.config
+        lua = settings.lua
+        hooks = LuaHooks(
+            lambda key: value.encode() if (value := config.get(key.decode())) else None,
+            clock=elapsed_ns,
+            seed=lambda: secrets.randbits(63),
+            settings=HookSettings(
+                lua.default_timeout_ms,
+                lua.default_memory_limit_bytes,
+                lua.circuit_breaker_threshold,
+                lua.circuit_breaker_cooldown_ms,
+            ),
+        )
+        for queue in queues.values():
+            hooks.install(queue.name, queue.on_enqueue, queue.on_failure, strict=False)
+        self._flusher = Flusher(self._store, loop, on_fault)
+        committer = self._flusher if storage.durability == "fsync" else OsCommitter(self._store)
+        self.broker = Broker(
+            machine,
+            committer,
+            hooks,
+            clock,
+            Ids(secrets.randbits, machine.state.now),
+            loop,
+            on_fault,
+        )
+        self._listener = Listener(self.broker, fibp_limits(settings))
+
+    async def start(self) -> tuple[str, int]:
+        """Accept connections. Returns the bound address."""
+        host, port = parse_address(self._settings.listen_addr)
+        try:
+            return await self._listener.listen(host, port)
+        except OSError as error:
+            raise OSError(
+                f"cannot listen on {self._settings.listen_addr}: {error.strerror}"
+            ) from error
+
+    async def stop(self) -> None:
+        """Stop accepting, finish what was accepted, flush, close the store."""
+        await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
+        self.broker.stop()
+        await self._flusher.drain()
+        self._store.close()
+
+    def abandon(self) -> None:
+        """Stop at once; what is committed is safe."""
+        self.broker.stop()
+        self._store.close()
+
+
+def core_settings(settings: Settings) -> CoreSettings:
+    return CoreSettings(
+        quantum=settings.scheduler.quantum,
+        window_bytes_total=settings.storage.window_bytes,
+        prefetch_default=settings.fibp.prefetch,
+        prefetch_bytes=settings.fibp.prefetch_bytes,
+    )
+
+
+def fibp_limits(settings: Settings) -> FibpLimits:
+    fibp = settings.fibp
+    return FibpLimits(
+        frame_bytes_max=fibp.max_frame_size,
+        message_bytes_max=fibp.max_message_size,
+        outbound_bytes_max=fibp.max_outbound_bytes,
+        consumers_max=fibp.max_consumers_per_connection,
+        handshake_s=fibp.handshake_timeout_ms / 1000,
+        keepalive_interval_s=fibp.keepalive_interval_secs,
+        keepalive_timeout_s=fibp.keepalive_timeout_secs,
+    )

@@ -1,0 +1,157 @@
+"""Reads the settings: file, environment, command line; the later source wins.
+
+An unknown key is a warning that names the nearest known one. A wrong type, a bad value or a file
+that is no TOML is a ConfigError: one line that says file, key and why.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import Field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fila.edges.listener import parse_address
+from fila.server.settings import Settings
+
+SEARCH_PATH = (Path("fila.toml"), Path("/etc/fila/fila.toml"))
+# Sections that would change who may do what: starting without them would be worse than not at all.
+REFUSED_SECTIONS = ("tls", "auth", "cluster")
+_SPECIAL = {
+    "FILA_PORT_FILE",
+    "FILA_FIBP_PORT_FILE",
+    "FILA_BOOTSTRAP_APIKEY",
+    "FILA_ADDR",
+    "FILA_API_KEY",
+    "FILA_CONTEXT",
+    "FILA_CONFIG",
+}
+
+
+class ConfigError(Exception):
+    """One line: where, which key, why."""
+
+
+class Loaded(NamedTuple):
+    settings: Settings
+    source: str  # the file that was read, or "defaults"
+    warnings: list[str]
+
+
+def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]) -> Loaded:
+    """The settings in force. `overrides` are `section.key` → text, from the command line."""
+    file = _find(path)
+    warnings: list[str] = []
+    settings = Settings()
+    if file is not None:
+        settings = _apply_file(settings, file, warnings)
+    for name, text in sorted(environ.items()):
+        if name == "FILA_DATA_DIR":
+            settings = _set(settings, "storage", "data_dir", text, name)
+        elif name.startswith("FILA_") and "__" in name:
+            section, _, key = name[len("FILA_") :].lower().partition("__")
+            settings = _set_known(settings, section, key, text, name, warnings)
+        elif name.startswith("FILA_") and name not in _SPECIAL:
+            warnings.append(f"environment variable {name} is not a setting; it is ignored")
+    if environ.get("FILA_BOOTSTRAP_APIKEY"):
+        raise ConfigError(
+            "FILA_BOOTSTRAP_APIKEY: this version cannot check API keys, and will not start "
+            "as if it did; unset it"
+        )
+    for name, text in overrides.items():
+        section, _, key = name.partition(".")
+        settings = _set(settings, section, key, text, f"--{key.replace('_', '-')}")
+    _check_addresses(settings)
+    return Loaded(settings, str(file) if file else "defaults", warnings)
+
+
+def _find(path: str | None) -> Path | None:
+    if path is not None:
+        if not Path(path).is_file():
+            raise ConfigError(f"{path}: no such file")
+        return Path(path)
+    return next((file for file in SEARCH_PATH if file.is_file()), None)
+
+
+def _apply_file(settings: Settings, file: Path, warnings: list[str]) -> Settings:
+    try:
+        with file.open("rb") as stream:
+            document = tomllib.load(stream)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    for section, table in document.items():
+        if section in REFUSED_SECTIONS:
+            raise ConfigError(
+                f"{file}: [{section}] is not supported by this version; "
+                "remove it if you mean to run without"
+            )
+        if not isinstance(table, dict):
+            warnings.append(_unknown(f"{file}: {section}", section, _sections()))
+            continue
+        for key, value in table.items():
+            settings = _set_known(settings, section, key, value, str(file), warnings)
+    return settings
+
+
+def _set_known(
+    settings: Settings, section: str, key: str, value: Any, where: str, warnings: list[str]
+) -> Settings:
+    if section not in _sections():
+        warnings.append(_unknown(f"{where}: [{section}]", section, _sections()))
+        return settings
+    known = [one.name for one in fields(getattr(settings, section))]
+    if key not in known:
+        warnings.append(_unknown(f"{where}: {section}.{key}", key, known))
+        return settings
+    return _set(settings, section, key, value, where)
+
+
+def _set(settings: Settings, section: str, key: str, value: Any, where: str) -> Settings:
+    table = getattr(settings, section)
+    described = next(one for one in fields(table) if one.name == key)
+    checked = _checked(described, value, f"{where}: {section}.{key}")
+    return replace(settings, **{section: replace(table, **{key: checked})})
+
+
+def _checked(described: Field[Any], value: Any, where: str) -> Any:
+    """The value in the setting's type and within its limits."""
+    limits = described.metadata
+    if described.type == "int":
+        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigError(f"{where}: {value!r} is not a whole number")
+        if limits["low"] is not None and value < limits["low"]:
+            raise ConfigError(f"{where}: {value} is below the least, {limits['low']}")
+        if limits["high"] is not None and value > limits["high"]:
+            raise ConfigError(f"{where}: {value} is above the most, {limits['high']}")
+        return value
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: {value!r} is not a string")
+    if limits["choices"] and value not in limits["choices"]:
+        raise ConfigError(f'{where}: "{value}" is not one of {", ".join(limits["choices"])}')
+    return value
+
+
+def _check_addresses(settings: Settings) -> None:
+    for name in ("server", "fibp"):
+        address = getattr(settings, name).listen_addr
+        if address or name == "server":
+            try:
+                parse_address(address)
+            except (ValueError, OSError) as error:
+                raise ConfigError(f"{name}.listen_addr: {error}") from error
+
+
+def _sections() -> list[str]:
+    return [one.name for one in fields(Settings)]
+
+
+def _unknown(where: str, name: str, known: list[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
+    return f"{where} is not a known setting and is ignored{hint}"

@@ -1,0 +1,141 @@
+"""Every setting of the server: its default, its limits and what it means.
+
+The configuration reference in the docs is generated from this module, so it cannot drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MiB = 1 << 20
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A setting with its default, what it means, and what it may be."""
+    return field(
+        default=default, metadata={"help": help, "low": low, "high": high, "choices": choices}
+    )
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where the broker listens."""
+
+    listen_addr: str = setting(
+        "0.0.0.0:5555", "Address and port for clients. Port 0 binds a free port."
+    )
+    shutdown_grace_ms: int = setting(
+        4_000, "How long a stopping server waits for connections to close.", low=0, high=60_000
+    )
+
+
+@dataclass(frozen=True)
+class StorageSettings:
+    """Where messages are kept, and what an acknowledgement means."""
+
+    data_dir: str = setting("data", "Directory of the RocksDB store. Also: FILA_DATA_DIR.")
+    durability: str = setting(
+        "os",
+        "`os`: acknowledged messages survive the death of the process. "
+        "`fsync`: they survive the loss of power; requests share flushes.",
+        choices=("os", "fsync"),
+    )
+    block_cache_bytes: int = setting(16 * MiB, "Memory for blocks read from disk.", low=MiB)
+    write_buffer_bytes: int = setting(16 * MiB, "Size of one write buffer.", low=MiB)
+    window_bytes: int = setting(
+        48 * MiB, "Memory for messages about to be delivered, all queues together.", low=MiB
+    )
+
+
+@dataclass(frozen=True)
+class SchedulerSettings:
+    """Fair delivery."""
+
+    quantum: int = setting(
+        1,
+        "Messages a fairness key of weight 1 may send per turn. Higher is coarser.",
+        low=1,
+        high=100_000,
+    )
+    command_channel_capacity: int = setting(
+        10_000, "Accepted for older configuration files; has no effect, there is no channel.", low=1
+    )
+    idle_timeout_ms: int = setting(
+        100, "Accepted for older configuration files; has no effect, nothing polls.", low=1
+    )
+
+
+@dataclass(frozen=True)
+class FibpSettings:
+    """The binary protocol."""
+
+    listen_addr: str = setting("", "When given, overrides `server.listen_addr`.")
+    max_frame_size: int = setting(
+        16 * MiB, "Largest frame in bytes; larger messages are continued.", low=4_096, high=16 * MiB
+    )
+    max_message_size: int = setting(
+        64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
+    )
+    max_outbound_bytes: int = setting(
+        64 * MiB, "Unsent bytes after which a connection is not read from.", low=MiB
+    )
+    max_consumers_per_connection: int = setting(1_024, "Consumers on one connection.", low=1)
+    prefetch: int = setting(
+        256, "Unacknowledged messages a consumer may hold by default.", low=1, high=65_535
+    )
+    prefetch_bytes: int = setting(
+        8 * MiB, "Unacknowledged bytes a consumer may hold (one message always fits).", low=1_024
+    )
+    handshake_timeout_ms: int = setting(30_000, "Time a new connection has to introduce itself.")
+    keepalive_interval_secs: int = setting(15, "Idle time before TCP probes a peer.", low=1)
+    keepalive_timeout_secs: int = setting(10, "Time a probed peer has to answer.", low=1)
+
+
+@dataclass(frozen=True)
+class LuaSettings:
+    """Limits on hook scripts."""
+
+    default_timeout_ms: int = setting(10, "Longest run of one hook call.", low=1, high=10_000)
+    default_memory_limit_bytes: int = setting(MiB, "Memory of one queue's scripts.", low=65_536)
+    circuit_breaker_threshold: int = setting(
+        3, "Failures in a row after which hooks are bypassed.", low=1
+    )
+    circuit_breaker_cooldown_ms: int = setting(
+        10_000, "How long a tripped hook stays bypassed.", low=0
+    )
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """What the server writes to standard error."""
+
+    level: str = setting(
+        "info", "Least important level shown.", choices=("debug", "info", "warning", "error")
+    )
+    format: str = setting(
+        "auto",
+        "`human` lines, `json` lines, or `auto`: human on a terminal.",
+        choices=("auto", "human", "json"),
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    server: ServerSettings = field(default_factory=ServerSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    fibp: FibpSettings = field(default_factory=FibpSettings)
+    lua: LuaSettings = field(default_factory=LuaSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+
+    @property
+    def listen_addr(self) -> str:
+        return self.fibp.listen_addr or self.server.listen_addr
