@@ -1,0 +1,245 @@
+"""Drives turns of a real machine on a real in-memory store, so that tests read as stories.
+
+Time stands still unless a test lets it pass. Every turn goes the way the broker goes: advance, run
+out what has run out, apply, deliver, take, store.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fila.core import rows
+from fila.core.batch import Batch
+from fila.core.command import (
+    Ack,
+    Command,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    Leave,
+    Nack,
+    Redrive,
+    SetConfig,
+)
+from fila.core.effect import Delivery, Ended, Event, Waits
+from fila.core.lane import Entry
+from fila.core.load import load
+from fila.core.machine import Machine, Reply
+from fila.core.queue import Queue
+from fila.core.rejection import OK
+from fila.core.settings import Settings
+from fila.core.verdict import RETRY_NOW, Assignment, FailureVerdict
+from fila.storage.memory import MemoryStore
+
+US = 1_000
+MS = 1_000_000
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+DEAD_LETTER = FailureVerdict(dead_letter=True, delay_ms=0)
+
+
+def id_of(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+class Outcome(NamedTuple):
+    """What one or more turns let go."""
+
+    replies: list[Reply]
+    batches: list[Batch]
+    deliveries: list[Delivery]
+    ended: list[Ended]
+    events: list[Event]
+
+    def entries(self, consumer: str | None = None) -> list[Entry]:
+        return [
+            entry
+            for delivery in self.deliveries
+            if consumer is None or delivery.consumer.id == consumer
+            for entry in delivery.entries
+        ]
+
+    def ids(self, consumer: str | None = None) -> list[bytes]:
+        return [entry[0][rows.ID_AT :] for entry in self.entries(consumer)]
+
+    def keys(self) -> list[bytes]:
+        """The fairness keys, in the order they were served."""
+        return [lane.key.name for delivery in self.deliveries for lane in delivery.lanes]
+
+    def extend(self, later: Outcome) -> None:
+        self.replies.extend(later.replies)
+        self.batches.extend(later.batches)
+        self.deliveries.extend(later.deliveries)
+        self.ended.extend(later.ended)
+        self.events.extend(later.events)
+
+    def waits(self) -> list[Waits]:
+        return [wait for delivery in self.deliveries for wait in delivery.waits]
+
+
+class Turns:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        store: MemoryStore | None = None,
+        now: int = START,
+        first_id: int = 1,
+        journal: bool = False,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.store = store or MemoryStore()
+        self.now = now
+        self.next_id = first_id
+        self.journal = journal
+        self.on_failure = RETRY_NOW  # what the failure hook says of a lease that ran out
+        self.machine: Machine = load(self.store, self.settings, now)
+        self.machine.state.journal = journal
+
+    # --- turns
+
+    def turn(self, *commands: Command) -> Outcome:
+        """One turn at the present time, and further ones while a delivery pass was cut short."""
+        outcome, more = self.one_pass(*commands)
+        while more:
+            part, more = self.one_pass()
+            outcome.extend(part)
+        return outcome
+
+    def one_pass(self, *commands: Command) -> tuple[Outcome, bool]:
+        """One turn, and whether its delivery pass was cut short."""
+        machine = self.machine
+        machine.advance(self.now)
+        while (due := machine.due_lease()) is not None:
+            queue, lease, ids = due
+            machine.apply(Expire(queue, lease, ids, [self.on_failure] * len(ids)))
+        replies = [machine.apply(command) for command in commands]
+        more = machine.deliver()
+        effects = machine.take()
+        if effects.batches:
+            self.store.write(effects.batches)
+        machine.stored()
+        return Outcome(replies, *effects), more
+
+    def wait(self, ns: int) -> Outcome:
+        """Let time pass; the machine is woken exactly when it asked to be, as the broker does."""
+        until = self.now + ns
+        outcome = Outcome([], [], [], [], [])
+        while True:
+            at_ns = self.machine.next_deadline()
+            if at_ns == 0 or at_ns > until:
+                break
+            self.now = max(self.now, at_ns)
+            outcome.extend(self.turn())
+        self.now = until
+        return outcome
+
+    def restart(self, after_ns: int = 0, settings: Settings | None = None) -> Turns:
+        """Die, and come back from what the store holds, some time later."""
+        now = self.now + after_ns
+        store = self.store.crash()
+        return Turns(settings or self.settings, store, now, self.next_id, self.journal)
+
+    # --- commands, each in a turn of its own
+
+    def create(self, queue: str, visibility_ms: int = 0) -> None:
+        assert self.turn(CreateQueue(queue, visibility_ms=visibility_ms)).replies == [None]
+
+    def delete(self, queue: str) -> Outcome:
+        return self.turn(DeleteQueue(queue))
+
+    def set(self, key: str, value: str) -> Outcome:
+        return self.turn(SetConfig(key, value))
+
+    def limit(self, throttle_key: str, rate: float, burst: float) -> None:
+        assert self.set(f"throttle.{throttle_key}", f"{rate},{burst}").replies == [None]
+
+    def messages(
+        self,
+        queue: str,
+        key: bytes = b"k",
+        count: int = 1,
+        weight: int = 1,
+        throttle: tuple[bytes, ...] = (),
+        delay_ms: int = 0,
+        body_bytes: int = 8,
+    ) -> Enqueue:
+        """An Enqueue of `count` like messages with the next ids."""
+        ids = [id_of(self.next_id + at) for at in range(count)]
+        self.next_id += count
+        assignment = Assignment(key, weight, throttle)
+        bodies = [id[-8:].ljust(body_bytes, b".") for id in ids]
+        return Enqueue(queue, ids, bodies, [assignment] * count, [delay_ms] * count)
+
+    def enqueue(
+        self,
+        queue: str,
+        key: bytes = b"k",
+        count: int = 1,
+        weight: int = 1,
+        throttle: tuple[bytes, ...] = (),
+        delay_ms: int = 0,
+        body_bytes: int = 8,
+    ) -> list[bytes]:
+        """The ids of messages that are now stored; what they set off is dropped."""
+        command = self.messages(queue, key, count, weight, throttle, delay_ms, body_bytes)
+        assert self.turn(command).replies == [None]
+        return command.ids
+
+    def consume(
+        self,
+        queue: str,
+        consumer: str = "c",
+        prefetch: int = 0,
+        connection: int = 1,
+        prefetch_bytes: int = 0,
+    ) -> Outcome:
+        outcome = self.turn(Consume(queue, consumer, connection, prefetch, prefetch_bytes))
+        assert outcome.replies == [None]
+        return outcome
+
+    def leave(self, queue: str, consumer: str = "c", release: bool = False) -> Outcome:
+        return self.turn(Leave(queue, consumer, release))
+
+    def ack(self, queue: str, ids: list[bytes], connection: int = 1) -> Outcome:
+        """Finish messages, which must all be there to finish."""
+        outcome = self.turn(Ack(queue, ids, connection))
+        assert outcome.replies == [[OK] * len(ids)]
+        return outcome
+
+    def nack(
+        self,
+        queue: str,
+        ids: list[bytes],
+        verdict: FailureVerdict = RETRY_NOW,
+        connection: int = 1,
+    ) -> Outcome:
+        count = len(ids)
+        outcome = self.turn(Nack(queue, ids, ["failed"] * count, [verdict] * count, connection))
+        assert outcome.replies == [[OK] * count]
+        return outcome
+
+    def redrive(self, dlq: str, count: int, key: bytes = b"k", weight: int = 1) -> Outcome:
+        oldest = self.machine.oldest(dlq, count)
+        ids = [entry[0][rows.ID_AT :] for entry in oldest]
+        return self.turn(Redrive(dlq, ids, [Assignment(key, weight, ())] * len(ids)))
+
+    def drain(self, queue: str, consumer: str = "c", connection: int = 1) -> Outcome:
+        """Consume and ack until nothing more comes, at the present time. One at a time."""
+        outcome = self.consume(queue, consumer, prefetch=1, connection=connection)
+        last = outcome
+        while ids := last.ids():
+            last = self.ack(queue, ids, connection)
+            outcome.extend(last)
+        return outcome
+
+    # --- looking inside
+
+    def queue(self, name: str) -> Queue:
+        return self.machine.state.queues[name]
+
+    def rows(self, family: int, prefix: bytes = b"") -> list[tuple[bytes, bytes]]:
+        found = self.store.scan(family, prefix, b"\xff" * 64, 1 << 40, 1 << 40)
+        return [(key, value) for key, value in found if key.startswith(prefix)]
