@@ -15,6 +15,7 @@ from typing import Protocol
 
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
+from fila.broker.overrides import fault_of, limits_of, override_of
 from fila.core import rejection
 from fila.core.command import (
     Ack,
@@ -254,7 +255,7 @@ class Broker:
         reply = self._machine.apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
         if isinstance(reply, Rejection):
             return reply
-        self._hooks.install(queue, on_enqueue, on_failure)
+        self.install_hooks(queue)
         return None
 
     def delete_queue(self, queue: str) -> Rejection | None:
@@ -267,9 +268,18 @@ class Broker:
 
     def set_config(self, key: str, value: str) -> Rejection | None:
         self.begin()
+        override = override_of(key)
+        if override is not None and value:
+            fault = fault_of(override, value)
+            if fault is not None:
+                return rejection.invalid_value(key, fault)
         reply = self._machine.apply(SetConfig(key, value))
+        if isinstance(reply, Rejection):
+            return reply
         self._hooks.config_changed()
-        return reply if isinstance(reply, Rejection) else None
+        if override is not None and override.queue in self._machine.state.queues:
+            self.install_hooks(override.queue)
+        return None
 
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
         """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
@@ -281,6 +291,14 @@ class Broker:
         return None
 
     # --- hooks
+
+    def install_hooks(self, queue: str) -> None:
+        """Put a queue's stored scripts to work; one that no longer compiles means defaults."""
+        found = self._machine.state.queues[queue]
+        limits = limits_of(queue, self._machine.state.config)
+        self._hooks.install(
+            queue, found.on_enqueue, found.on_failure, strict=False, **limits._asdict()
+        )
 
     def _assign(self, queue: str, bodies: list[bytes]) -> list[Assignment]:
         if self._hooks.has_on_enqueue(queue):

@@ -76,7 +76,7 @@ _U16: Final = struct.Struct(">H")
 _U32: Final = struct.Struct(">I")
 
 
-class CorruptRowError(AssertionError):
+class CorruptRowError(Exception):
     """A stored row does not say what this version can read."""
 
 

@@ -63,8 +63,6 @@ class Node:
                 lua.circuit_breaker_cooldown_ms,
             ),
         )
-        for queue in queues.values():
-            hooks.install(queue.name, queue.on_enqueue, queue.on_failure, strict=False)
         self._flusher = Flusher(self._store, loop, on_fault)
         committer = self._flusher if storage.durability == "fsync" else OsCommitter(self._store)
         self.broker = Broker(
@@ -76,6 +74,8 @@ class Node:
             loop,
             on_fault,
         )
+        for queue in queues:
+            self.broker.install_hooks(queue)
         self._listener = Listener(self.broker, fibp_limits(settings))
 
     async def start(self) -> tuple[str, int]:
