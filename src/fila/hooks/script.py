@@ -1,0 +1,334 @@
+"""One hook of one queue: its script at work, its breaker, its counts.
+
+Owns what happens around a script: cutting batches, defaults for what failed, when to stop asking,
+when to start the script afresh, what is logged. Never raises for anything a script or a message
+does. Knows Lua only as something that answers with codes (`lua.py`).
+
+After a failure by time or memory the runtime is thrown away and the script starts afresh, globals
+included, with the next message that needs it: what it was interrupted in cannot be trusted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from struct import pack, unpack
+from typing import Generic, NamedTuple, TypeVar
+
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
+from fila.hooks.assignments import Assignments
+from fila.hooks.body import headers_end
+from fila.hooks.breaker import Breaker
+from fila.hooks.contract import (
+    ON_ENQUEUE,
+    ON_FAILURE,
+    FailedItem,
+    HookError,
+    HookSettings,
+    HookStats,
+)
+from fila.hooks.limits import (
+    BATCH_BYTES_MAX,
+    BATCH_MESSAGES_MAX,
+    CODE_DONE,
+    CODE_FAILED,
+    CODE_MORE,
+    ERROR_BYTES_MAX,
+    HEAD_BYTES,
+    HEAD_BYTES_MAX,
+    HEADER_BYTES_MAX,
+    MESSAGES_PER_EXTRA_TIMEOUT,
+)
+from fila.hooks.lua import Answer, LuaScript
+
+log = logging.getLogger("fila.hooks")
+
+Item = TypeVar("Item")
+Verdict = TypeVar("Verdict")
+
+
+class Host(NamedTuple):
+    """What every script needs of the broker: `fila.get`, a clock, seeds, and shared assignments."""
+
+    config: Callable[[bytes], bytes | None]
+    clock: Callable[[], int]
+    seed: Callable[[], int]
+    assignments: Assignments
+
+
+class Script(Generic[Item, Verdict]):
+    """What both hooks have in common. `compile` first, then `run` for each batch."""
+
+    hook: str
+    default: Verdict
+
+    def __init__(self, queue: str, source: str, settings: HookSettings, host: Host) -> None:
+        self._queue = queue
+        self._source = source.encode("utf-8", "backslashreplace")
+        self._settings = settings
+        self._host = host
+        self._breaker = Breaker(settings.breaker_threshold, settings.breaker_cooldown_ms)
+        self._timeout_s = settings.timeout_ms / 1000
+        self._logged_ns: int | None = None
+        self._unlogged = 0
+        self._lua: LuaScript | None = None
+        self._head_bytes = HEAD_BYTES
+        self._executions = 0
+        self._errors = 0
+        self._timeouts = 0
+        self._memory = 0
+        self._bypassed = 0
+        self._busy_ns = 0
+        self._last_problem = ""
+
+    def compile(self) -> None:
+        """Load the script into a fresh runtime; raise `HookError` with its problem if it fails."""
+        lua = LuaScript(
+            self.hook,
+            self._queue,
+            self._host.config,
+            timeout_ms=self._settings.timeout_ms,
+            memory_limit_bytes=self._settings.memory_limit_bytes,
+            seed=self._host.seed(),
+        )
+        answer = lua.load(self._source, self._timeout_s)
+        if answer[0] == CODE_FAILED:
+            what = "does not compile" if answer[2] == b"compile" else "cannot be loaded"
+            raise HookError(f"{self.hook} {what}: {_printable(answer[3])}")
+        self._lua = lua
+
+    def compile_later(self) -> None:
+        """As `compile`, but a script that fails is logged, and tried again after each cool-down."""
+        try:
+            self.compile()
+        except HookError as problem:
+            self._errors += 1
+            self._last_problem = str(problem)
+            log.error(
+                'queue "%s": its stored script is broken and messages get the defaults until it is '
+                "replaced: %s",
+                self._queue,
+                problem,
+            )
+
+    def run(self, items: Sequence[Item], version: int, now_ns: int) -> list[Verdict]:
+        """One verdict per item, in order."""
+        began_ns = self._host.clock()
+        count = len(items)
+        budget_s = self._timeout_s * (1 + count / MESSAGES_PER_EXTRA_TIMEOUT)
+        verdicts: list[Verdict] = []
+        while (done := len(verdicts)) < count:
+            if not self._breaker.allows(now_ns):
+                self._bypassed += count - done
+                verdicts += [self.default] * (count - done)
+            elif budget_s <= 0:
+                self._give_up(count - done, verdicts, now_ns)
+            elif (lua := self._lua or self._revive(now_ns)) is not None:
+                step = min(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX // self._head_bytes)
+                part = items if count <= step and not done else items[done : done + step]
+                budget_s -= self._run_part(lua, part, version, now_ns, budget_s, verdicts)
+        self._busy_ns += self._host.clock() - began_ns
+        return verdicts
+
+    def stats(self) -> HookStats:
+        return HookStats(
+            self._executions,
+            self._errors,
+            self._timeouts,
+            self._memory,
+            self._bypassed,
+            self._breaker.trips,
+            self._breaker.state,
+            self._busy_ns,
+            self._lua.memory_bytes() if self._lua is not None else 0,
+            self._last_problem,
+        )
+
+    # What the two hooks do differently.
+
+    def _pack(self, items: Sequence[Item], head_bytes: int) -> bytes:
+        raise NotImplementedError
+
+    def _bodies(self, items: Sequence[Item]) -> Sequence[bytes]:
+        raise NotImplementedError
+
+    def _read(self, packed: tuple[bytes, ...]) -> list[Verdict]:
+        raise NotImplementedError
+
+    # One call into Lua and what follows from it.
+
+    def _run_part(
+        self,
+        lua: LuaScript,
+        part: Sequence[Item],
+        version: int,
+        now_ns: int,
+        budget_s: float,
+        verdicts: list[Verdict],
+    ) -> float:
+        """Append verdicts for at least one message of the part; return the seconds used up."""
+        answer = self._ask(lua, part, self._head_bytes, version, budget_s)
+        code = answer[0]
+        if code == CODE_MORE:
+            self._took(answer[2:], verdicts)
+            item = part[answer[1]]
+            answer = self._ask_again(lua, item, version, budget_s)
+            code = answer[0]
+        if code == CODE_DONE:
+            self._took(answer[1:], verdicts)
+        elif code == CODE_FAILED:
+            return self._failed(lua, answer, verdicts, now_ns)
+        elif code == CODE_MORE:
+            self._errors += 1
+            verdicts.append(self.default)
+            self._log(f"headers over {HEADER_BYTES_MAX} bytes are not shown to hooks", now_ns)
+        else:
+            self._took(answer[2:], verdicts)
+        if lua.keeps_too_much():
+            self._lua = None
+            self._memory += 1
+            self._note(f"{self.hook}: kept more memory than its limit; started afresh", now_ns)
+        return 0.0
+
+    def _ask(
+        self, lua: LuaScript, part: Sequence[Item], head_bytes: int, version: int, budget_s: float
+    ) -> Answer:
+        count = len(part)
+        sizes = pack(f">{count}I", *map(len, self._bodies(part)))
+        return lua.decide(self._pack(part, head_bytes), sizes, count, head_bytes, version, budget_s)
+
+    def _ask_again(self, lua: LuaScript, item: Item, version: int, budget_s: float) -> Answer:
+        """For one message whose headers did not fit; later batches are cut longer if that helps."""
+        head_bytes = headers_end(self._bodies((item,))[0], HEADER_BYTES_MAX)
+        if head_bytes is None:
+            return (CODE_MORE,)
+        if self._head_bytes < head_bytes <= HEAD_BYTES_MAX:
+            self._head_bytes = 1 << (head_bytes - 1).bit_length()
+        return self._ask(lua, (item,), head_bytes, version, budget_s)
+
+    def _took(self, packed: Answer, verdicts: list[Verdict]) -> None:
+        if packed:
+            verdicts += self._read(packed)
+            self._executions += len(packed)
+            if self._breaker.failures and self._breaker.succeed():
+                log.info('queue "%s": %s works again', self._queue, self.hook)
+
+    def _failed(
+        self, lua: LuaScript, answer: Answer, verdicts: list[Verdict], now_ns: int
+    ) -> float:
+        _, _, kind, text, gross, spent_s = answer
+        out_of_memory, packed = lua.decided()
+        self._took(packed, verdicts)
+        verdicts.append(self.default)
+        self._executions += 1
+        if kind == b"error":
+            self._errors += 1
+        else:
+            self._lua = None
+            if kind == b"memory":
+                text = out_of_memory
+                self._memory += 1
+            else:
+                self._timeouts += 1
+        self._note(_printable(text), now_ns, at_once=gross)
+        if kind == b"overrun":
+            return float("inf")
+        seconds: float = spent_s
+        return seconds
+
+    def _give_up(self, count: int, verdicts: list[Verdict], now_ns: int) -> None:
+        """The batch's time is used up: the rest of it gets the defaults, each a failure."""
+        self._timeouts += count
+        verdicts += [self.default] * count
+        for _ in range(count):
+            if self._breaker.allows(now_ns):
+                self._note(self._last_problem, now_ns)
+
+    def _revive(self, now_ns: int) -> LuaScript | None:
+        try:
+            self.compile()
+        except HookError as problem:
+            self._errors += 1
+            self._note(str(problem), now_ns, at_once=True)
+        return self._lua
+
+    def _note(self, problem: str, now_ns: int, *, at_once: bool = False) -> None:
+        """Count a failure towards the breaker; log each trip, and the others now and then."""
+        self._last_problem = problem
+        if not self._breaker.fail(now_ns, at_once=at_once):
+            self._log(problem, now_ns)
+            return
+        log.warning(
+            'queue "%s": %s is switched off for %d ms after %d failures in a row, '
+            "messages get the defaults; last problem: %s",
+            self._queue,
+            self.hook,
+            self._settings.breaker_cooldown_ms,
+            self._breaker.failures,
+            problem,
+        )
+
+    def _log(self, problem: str, now_ns: int) -> None:
+        self._last_problem = problem
+        quiet_ns = self._settings.breaker_cooldown_ms * 1_000_000
+        if self._logged_ns is not None and now_ns - self._logged_ns < quiet_ns:
+            self._unlogged += 1
+            return
+        log.warning(
+            'queue "%s": %s failed, the message gets the defaults: %s%s',
+            self._queue,
+            self.hook,
+            problem,
+            f" ({self._unlogged} more failures since the last line)" if self._unlogged else "",
+        )
+        self._logged_ns, self._unlogged = now_ns, 0
+
+
+class EnqueueScript(Script[bytes, Assignment]):
+    """`on_enqueue`: bodies in, assignments out."""
+
+    hook = ON_ENQUEUE
+    default = DEFAULT_ASSIGNMENT
+
+    def _pack(self, items: Sequence[bytes], head_bytes: int) -> bytes:
+        return b"".join([body[:head_bytes] for body in items])
+
+    def _bodies(self, items: Sequence[bytes]) -> Sequence[bytes]:
+        return items
+
+    def _read(self, packed: tuple[bytes, ...]) -> list[Assignment]:
+        return self._host.assignments.read(packed)
+
+
+class FailureScript(Script[FailedItem, FailureVerdict]):
+    """`on_failure`: failed messages in, verdicts out."""
+
+    hook = ON_FAILURE
+    default = RETRY_NOW
+
+    def _pack(self, items: Sequence[FailedItem], head_bytes: int) -> bytes:
+        parts = []
+        for message_id, attempts, error, body in items:
+            h = message_id.hex()
+            text = f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+            shown = error[:ERROR_BYTES_MAX]
+            parts.append(pack(">I36sH", attempts, text.encode(), len(shown)))
+            parts.append(shown)
+            parts.append(body[:head_bytes])
+        return b"".join(parts)
+
+    def _bodies(self, items: Sequence[FailedItem]) -> Sequence[bytes]:
+        return [item[3] for item in items]
+
+    def _read(self, packed: tuple[bytes, ...]) -> list[FailureVerdict]:
+        verdicts = []
+        for one in packed:
+            dead_letter, delay_ms = unpack(">BQ", one)
+            verdicts.append(FailureVerdict(dead_letter == 1, delay_ms))
+        return verdicts
+
+
+def _printable(text: bytes) -> str:
+    """A script's message on one line, whatever is in it."""
+    shown = text.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)

@@ -1,0 +1,246 @@
+-- One script at work: loads it, feeds it batches, and reports to the host.
+--
+-- The host passes only strings and numbers, and calls
+--   load(source)                 compile the script and run its main chunk
+--   decide(batch, ...)           decide about a batch of messages
+--   learn(key, value), resume()  answer a question about config, then go on
+--   verdicts()                   after a failure: the script's line, and what was decided before
+-- `load`, `decide` and `resume` answer with a code from `limits.codes` first:
+--   done, verdict...                        every message is decided (after `load`: done, 0)
+--   part, decided, verdict...               enough for one answer, the rest is still to do
+--   more, decided, verdict...               message `decided + 1` has longer headers than were given
+--   ask, key                                the script wants a config value
+--   failed, decided, kind, text, gross, spent_s     message `decided + 1` failed
+
+local limits, guard, fila, cache, environment, verdict, hook, queue = ...
+
+local unpack, sub, find, match, format = string.unpack, string.sub, string.find, string.match, string.format
+local spread, type, load, raise = table.unpack, type, load, error
+local resume_thread, suspend, getinfo = coroutine.resume, coroutine.yield, debug.getinfo
+
+local DONE <const>, ASK <const>, MORE <const> = limits.codes.done, limits.codes.ask, limits.codes.more
+local FAILED <const>, PART <const> = limits.codes.failed, limits.codes.part
+local VERDICT_BYTES_MAX <const> = limits.verdict_bytes_per_answer
+local TEXT_BYTES_MAX <const> = limits.problem_bytes_max
+local OUT_OF_MEMORY <const> = "not enough memory"
+local SOURCE = "=" .. hook
+
+environment.fila = fila
+
+local script, thread -- the hook function, and the thread it runs in
+local batch, sizes, count, head_bytes = "", "", 0, 0 -- the batch being decided
+local decided, verdicts = 0, {}
+local config_version
+
+local pack_verdict = verdict[hook]
+
+---------------------------------------------------------------------------------------------------
+-- Messages
+
+-- The headers after their count, and where the bytes behind them start.
+local function read_headers(pairs_count, at)
+  if pairs_count == 1 then
+    local key, value, stop = unpack(">s2s2", batch, at)
+    return { [key] = value }, stop
+  elseif pairs_count == 3 then
+    local k1, v1, k2, v2, k3, v3, stop = unpack(">s2s2s2s2s2s2", batch, at)
+    return { [k1] = v1, [k2] = v2, [k3] = v3 }, stop
+  end
+  local headers = {}
+  for _ = 1, pairs_count do
+    local key, value
+    key, value, at = unpack(">s2s2", batch, at)
+    headers[key] = value
+  end
+  return headers, at
+end
+
+-- The loops below are the hot path: under a count hook every instruction costs, so they are plain
+-- and a little longer. A message whose headers are cut off is read into the next one, and shows by
+-- ending behind its own part, or as an error of `unpack` (see `cut_off`).
+local loops = {}
+
+function loops.on_enqueue()
+  local at, bytes = 1, 0
+  for i = 1, count do
+    local size = unpack(">I4", sizes, i * 4 - 3)
+    local next_at = at + (size < head_bytes and size or head_bytes)
+    local pairs_count, stop = unpack(">I2", batch, at)
+    local headers
+    if pairs_count == 2 then
+      local k1, v1, k2, v2
+      k1, v1, k2, v2, stop = unpack(">s2s2s2s2", batch, stop)
+      headers = { [k1] = v1, [k2] = v2 }
+    else
+      headers, stop = read_headers(pairs_count, stop)
+    end
+    if stop > next_at then
+      return MORE
+    end
+    local payload_size = size - (stop - at) - 4
+    local packed = pack_verdict(script({ headers = headers, payload_size = payload_size, queue = queue }))
+    verdicts[i], decided = packed, i
+    bytes = bytes + #packed
+    if bytes > VERDICT_BYTES_MAX and i < count then
+      return PART
+    end
+    at = next_at
+  end
+  return DONE
+end
+
+function loops.on_failure()
+  local at = 1
+  for i = 1, count do
+    local size = unpack(">I4", sizes, i * 4 - 3)
+    local attempts, id, problem, body = unpack(">I4c36s2", batch, at)
+    local next_at = body + (size < head_bytes and size or head_bytes)
+    local pairs_count, stop = unpack(">I2", batch, body)
+    local headers
+    headers, stop = read_headers(pairs_count, stop)
+    if stop > next_at then
+      return MORE
+    end
+    local msg = {
+      headers = headers,
+      id = id,
+      attempts = attempts,
+      queue = queue,
+      error = problem,
+      payload_size = size - (stop - body) - 4,
+    }
+    verdicts[i], decided = pack_verdict(script(msg, problem)), i
+    at = next_at
+  end
+  return DONE
+end
+
+local decide_batch = loops[hook]
+
+---------------------------------------------------------------------------------------------------
+-- The thread
+
+local function decide_forever()
+  while true do
+    suspend(decide_batch())
+  end
+end
+
+-- Where the script itself was when its thread stopped: its own line, whoever raised the error; nil
+-- if it had returned already, or had called what failed as its last act.
+local function script_line()
+  for level = 0, limits.levels_searched do
+    local info = getinfo(thread, level, "Sl")
+    if not info then
+      return nil
+    elseif info.source == SOURCE and info.currentline > 0 then
+      return info.currentline
+    end
+  end
+end
+
+local function located(line, text)
+  return line > 0 and format("%s:%d: %s", hook, line, text) or format("%s: %s", hook, text)
+end
+
+-- Not the script's error: it is not on the stack, and there were too few bytes to read.
+local function cut_off(problem)
+  return type(problem) == "string"
+    and find(problem, "data string too short", 1, true)
+    and not guard.kind
+    and not script_line()
+end
+
+-- The same, or where the hook function begins; 0 if there is none yet.
+local function nearest_line()
+  return script_line() or (script and getinfo(script, "S").linedefined) or 0
+end
+
+local function describe(problem)
+  if type(problem) ~= "string" then
+    problem = "error object is a " .. type(problem) .. " value"
+  end
+  local text = sub(problem, 1, TEXT_BYTES_MAX)
+  if find(text, hook .. ":", 1, true) == 1 then
+    return text
+  end
+  text = match(text, "^%?:%-?%d+: (.*)") or text -- trusted code has no lines worth telling
+  return located(nearest_line(), text)
+end
+
+local function failure(problem)
+  if problem == OUT_OF_MEMORY then
+    return FAILED, decided, "memory", problem, false, guard.spent_s() -- no room to say more
+  end
+  local kind, text = guard.kind or "error", describe(problem)
+  if kind == "error" then -- the script may go on with the next message, in a new thread
+    thread = guard.thread(decide_forever)
+  end
+  return FAILED, decided, kind, text, guard.gross, guard.spent_s()
+end
+
+local function go_on()
+  local ok, code, key = resume_thread(thread)
+  if ok and code == DONE then
+    return DONE, spread(verdicts, 1, decided)
+  elseif ok and code == ASK then
+    return ASK, key
+  elseif ok then
+    return code, decided, spread(verdicts, 1, decided)
+  end
+  if cut_off(code) then
+    thread = guard.thread(decide_forever)
+    return MORE, decided, spread(verdicts, 1, decided)
+  end
+  return failure(code)
+end
+
+---------------------------------------------------------------------------------------------------
+-- What the host calls
+
+-- How the guard knows one message from the next without being told each time.
+function guard.current()
+  return decided
+end
+
+local function load_script(source, budget_s)
+  local chunk, problem = load(source, SOURCE, "t", environment)
+  if not chunk then
+    return FAILED, 0, "compile", sub(problem, 1, TEXT_BYTES_MAX), false, 0
+  end
+  guard.batch(budget_s)
+  thread = guard.thread(function()
+    chunk()
+    script = environment[hook]
+    if type(script) ~= "function" then
+      raise(format("the script does not define a function %s(msg)", hook), 0)
+    end
+    verdicts[1], decided = 0, 1 -- so that `done` is never alone
+    thread = guard.thread(decide_forever)
+    return DONE
+  end)
+  return go_on()
+end
+
+local function decide(new_batch, new_sizes, new_count, new_head_bytes, version, budget_s)
+  batch, sizes, count, head_bytes, decided = new_batch, new_sizes, new_count, new_head_bytes, 0
+  if version ~= config_version then
+    config_version = version
+    cache.forget()
+  end
+  guard.batch(budget_s)
+  return go_on()
+end
+
+return {
+  load = load_script,
+  decide = decide,
+  resume = go_on,
+  learn = cache.learn,
+  verdicts = function()
+    return located(nearest_line(), OUT_OF_MEMORY), spread(verdicts, 1, decided)
+  end,
+  -- The host looks this name up before each call, outside any protection: it must never have to be
+  -- allocated while memory is short.
+  kept_alive = "debug",
+}
