@@ -1,3 +1,157 @@
-"""Fila: a message broker with fair scheduling and per-key throttling."""
+"""Fila: a message broker with fair scheduling and per-key throttling.
+
+    from fila import FilaClient
+
+    client = FilaClient("localhost:5555")
+    client.enqueue("orders", {"tenant": "acme"}, b"hello")
+
+`FilaClient(...)` is synchronous; `await FilaClient.connect(...)` is asynchronous. Names are loaded
+when first used, so that importing the package costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage, AsyncReceipt
+    from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
+    from fila.client.errors import (
+        ApiKeyNotFoundError,
+        BatchError,
+        ClientClosedError,
+        ConnectFailedError,
+        ConnectionLostError,
+        FilaError,
+        ForbiddenError,
+        InternalError,
+        InvalidConfigValueError,
+        LuaCompilationError,
+        MessageNotFoundError,
+        NodeNotReadyError,
+        NotADLQError,
+        NotLeaderError,
+        OverloadedError,
+        ParentQueueNotFoundError,
+        ProtocolError,
+        QueueAlreadyExistsError,
+        QueueNotFoundError,
+        RequestTimeoutError,
+        StorageError,
+        UnauthorizedError,
+        UnsupportedVersionError,
+    )
+    from fila.client.message import Message, Metadata
+    from fila.client.options import ClientOptions
+    from fila.client.sync import Consumer, FilaClient, Receipt, SyncMessage
+    from fila.wire.bodies import (
+        ApiKeySummary,
+        FairnessKeyStats,
+        Permission,
+        QueueSummary,
+        ThrottleKeyStats,
+    )
+
+_HOMES = {
+    "fila.client.aio": ("AsyncConsumer", "AsyncFilaClient", "AsyncMessage", "AsyncReceipt"),
+    "fila.client.calls": ("Acl", "ApiKey", "QueueList", "QueueStats"),
+    "fila.client.errors": (
+        "ApiKeyNotFoundError",
+        "BatchError",
+        "ClientClosedError",
+        "ConnectFailedError",
+        "ConnectionLostError",
+        "FilaError",
+        "ForbiddenError",
+        "InternalError",
+        "InvalidConfigValueError",
+        "LuaCompilationError",
+        "MessageNotFoundError",
+        "NodeNotReadyError",
+        "NotADLQError",
+        "NotLeaderError",
+        "OverloadedError",
+        "ParentQueueNotFoundError",
+        "ProtocolError",
+        "QueueAlreadyExistsError",
+        "QueueNotFoundError",
+        "RequestTimeoutError",
+        "StorageError",
+        "UnauthorizedError",
+        "UnsupportedVersionError",
+    ),
+    "fila.client.message": ("Message", "Metadata"),
+    "fila.client.options": ("ClientOptions",),
+    "fila.client.sync": ("Consumer", "FilaClient", "Receipt", "SyncMessage"),
+    "fila.wire.bodies": (
+        "ApiKeySummary",
+        "FairnessKeyStats",
+        "Permission",
+        "QueueSummary",
+        "ThrottleKeyStats",
+    ),
+}
+
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Acl",
+    "ApiKey",
+    "ApiKeyNotFoundError",
+    "ApiKeySummary",
+    "AsyncConsumer",
+    "AsyncFilaClient",
+    "AsyncMessage",
+    "AsyncReceipt",
+    "BatchError",
+    "ClientClosedError",
+    "ClientOptions",
+    "ConnectFailedError",
+    "ConnectionLostError",
+    "Consumer",
+    "FairnessKeyStats",
+    "FilaClient",
+    "FilaError",
+    "ForbiddenError",
+    "InternalError",
+    "InvalidConfigValueError",
+    "LuaCompilationError",
+    "Message",
+    "MessageNotFoundError",
+    "Metadata",
+    "NodeNotReadyError",
+    "NotADLQError",
+    "NotLeaderError",
+    "OverloadedError",
+    "ParentQueueNotFoundError",
+    "Permission",
+    "ProtocolError",
+    "QueueAlreadyExistsError",
+    "QueueList",
+    "QueueNotFoundError",
+    "QueueStats",
+    "QueueSummary",
+    "Receipt",
+    "RequestTimeoutError",
+    "StorageError",
+    "SyncMessage",
+    "ThrottleKeyStats",
+    "UnauthorizedError",
+    "UnsupportedVersionError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'fila' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,445 @@
+"""The asynchronous client: the methods of the synchronous one, awaited.
+
+Owns the shape of the asynchronous API and nothing else; logic is in the exchange, calls in `calls`,
+bytes in the link. A client belongs to the event loop it was opened on.
+"""
+
+import asyncio
+from collections.abc import Generator, Iterable
+from types import TracebackType
+from typing import Any, Generic, TypeVar, Unpack
+
+from fila.client import calls
+from fila.client.address import parse_address
+from fila.client.aio_link import AioLink
+from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
+from fila.client.deadline import Deadline
+from fila.client.exchange import Request
+from fila.client.message import Message
+from fila.client.options import PREFETCH_DEFAULT, ClientOptions, Options, check_prefetch
+from fila.client.outgoing import Headers, Payload, chunks, outgoing, queue_field
+from fila.client.stream import Stream
+from fila.client.ticket import Ticket
+from fila.wire.bodies import ApiKeySummary
+from fila.wire.hot import ReceivedItem
+
+T = TypeVar("T")
+_CLOSE_S = 5.0
+
+
+class AsyncFilaClient:
+    """A connection to a broker; made by `await FilaClient.connect(...)`."""
+
+    def __init__(self, link: AioLink, options: Options) -> None:
+        self._link = link
+        self._options = options
+
+    @staticmethod
+    async def connect(
+        address: str = "localhost:5555", /, **options: Unpack[ClientOptions]
+    ) -> "AsyncFilaClient":
+        where = parse_address(address)
+        if where.tls:
+            options.setdefault("tls", True)
+        validated = Options(options)
+        link = AioLink(where, validated)
+        opened = link.exchange.opened
+        try:
+            await link.wait(opened, lambda: opened.done, "connect", Deadline(None, 0))
+            opened.one()
+        except BaseException:
+            await link.close()
+            raise
+        return AsyncFilaClient(link, validated)
+
+    # Messages.
+
+    async def enqueue(
+        self,
+        queue: str,
+        headers: Headers = None,
+        payload: Payload = b"",
+        *,
+        timeout: float | None = None,
+    ) -> str:
+        """Store a message; returns its id once the broker has it."""
+        ticket = Ticket()
+        message = outgoing(queue, headers, payload)
+        self._link.exchange.enqueue([message], ticket, self._link.loop.time())
+        await self._complete(ticket, "enqueue", timeout)
+        return str(ticket.one())
+
+    async def enqueue_many(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        *,
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Store (queue, headers, payload) triples; returns their ids in order.
+
+        If some are refused, raises BatchError: its `results` hold an id or an exception for each.
+        """
+        ticket = Ticket()
+        link = self._link
+        deadline = self._deadline(timeout)
+        for chunk in chunks(messages):
+            link.exchange.enqueue(chunk, ticket, link.loop.time())
+            link.push()
+            await link.complete(ticket, lambda: ticket.admitted, "enqueue_many", deadline)
+        ticket.seal()
+        await link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
+        return ticket.all()
+
+    async def enqueue_soon(
+        self,
+        queue: str,
+        headers: Headers = None,
+        payload: Payload = b"",
+        *,
+        timeout: float | None = None,
+    ) -> "AsyncReceipt[str]":
+        """Hand a message over without waiting for the broker; waits only while too much is under
+        way. `flush` or the receipt tells how it went."""
+        message = outgoing(queue, headers, payload)
+        link = self._link
+        ticket = link.exchange.tally.open()
+        link.exchange.enqueue([message], ticket, link.loop.time())
+        ticket.seal()
+        link.push()
+        if not ticket.admitted:
+            deadline = self._deadline(timeout)
+            await link.complete(ticket, lambda: ticket.admitted, "enqueue_soon", deadline)
+        return AsyncReceipt(self, ticket)
+
+    def consume(self, queue: str, *, prefetch: int = PREFETCH_DEFAULT) -> "AsyncConsumer":
+        """Subscribe to a queue; iterate over the result with `async for`. At most `prefetch`
+        messages are held here unsettled at a time. A refusal is raised by the first step."""
+        stream = Stream(queue, check_prefetch(prefetch), Ticket())
+        self._link.exchange.subscribe(stream)
+        self._link.push()
+        return AsyncConsumer(self, stream)
+
+    async def ack(self, queue: str, message_id: str, *, timeout: float | None = None) -> None:
+        """Settle a message: it is done and gone."""
+        (await self._ack(queue, [message_id], timeout)).one()
+
+    async def ack_many(
+        self, queue: str, message_ids: Iterable[str], *, timeout: float | None = None
+    ) -> None:
+        """Settle many messages of a queue; BatchError if some were not leased any more."""
+        (await self._ack(queue, list(message_ids), timeout)).all()
+
+    async def ack_soon(self, queue: str, message_id: str) -> "AsyncReceipt[None]":
+        """Settle without waiting for the broker's answer; see `flush`."""
+        link = self._link
+        field = queue_field(queue)
+        ticket = link.exchange.tally.open()
+        link.exchange.ack(queue, field, [message_id], ticket, link.loop.time())
+        ticket.seal()
+        link.push()
+        return AsyncReceipt(self, ticket)
+
+    async def nack(
+        self, queue: str, message_id: str, error: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Give a message back as failed; the queue's on_failure hook sees `error`."""
+        (await self._nack(queue, [message_id], error, timeout)).one()
+
+    async def nack_many(
+        self,
+        queue: str,
+        message_ids: Iterable[str],
+        error: str = "",
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Give many messages of a queue back; BatchError if some were not leased any more."""
+        (await self._nack(queue, list(message_ids), error, timeout)).all()
+
+    async def flush(self, *, timeout: float | None = None) -> None:
+        """Wait for everything handed over with `*_soon`; raises the first failure since the last
+        flush."""
+        link = self._link
+        tally = link.exchange.tally
+        if tally.outstanding:
+            ticket = Ticket()
+            tally.wakes.append(ticket.notify)
+            deadline = self._deadline(timeout)
+            await link.wait(ticket, lambda: not tally.outstanding, "flush", deadline)
+        error = tally.take_error()
+        if error is not None:
+            raise error.again()
+
+    # Administration.
+
+    async def create_queue(
+        self,
+        name: str,
+        *,
+        on_enqueue: str | None = None,
+        on_failure: str | None = None,
+        visibility_timeout_ms: int = 0,
+        timeout: float | None = None,
+    ) -> str:
+        """Create a queue and its dead letter queue; returns the queue's id."""
+        call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms)
+        return await self._call(call, timeout)
+
+    async def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.delete_queue(queue), timeout)
+
+    async def list_queues(self, *, timeout: float | None = None) -> QueueList:
+        return await self._call(calls.list_queues(), timeout)
+
+    async def get_stats(self, queue: str, *, timeout: float | None = None) -> QueueStats:
+        return await self._call(calls.get_stats(queue), timeout)
+
+    async def set_config(
+        self, key: str, value: str | None, *, timeout: float | None = None
+    ) -> None:
+        """Set a runtime setting; None or an empty value removes it."""
+        await self._call(calls.set_config(key, value), timeout)
+
+    async def get_config(self, key: str, *, timeout: float | None = None) -> str | None:
+        """A runtime setting, or None when it is not set."""
+        return await self._call(calls.get_config(key), timeout)
+
+    async def list_config(
+        self, prefix: str = "", *, timeout: float | None = None
+    ) -> dict[str, str]:
+        return await self._call(calls.list_config(prefix), timeout)
+
+    async def redrive(self, dlq_queue: str, count: int = 0, *, timeout: float | None = None) -> int:
+        """Move messages of a dead letter queue back to where they came from; 0 means all."""
+        return await self._call(calls.redrive(dlq_queue, count), timeout)
+
+    async def create_api_key(
+        self,
+        name: str,
+        *,
+        expires_at_ms: int = 0,
+        is_superadmin: bool = False,
+        timeout: float | None = None,
+    ) -> ApiKey:
+        return await self._call(calls.create_api_key(name, expires_at_ms, is_superadmin), timeout)
+
+    async def revoke_api_key(self, key_id: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.revoke_api_key(key_id), timeout)
+
+    async def list_api_keys(self, *, timeout: float | None = None) -> list[ApiKeySummary]:
+        return await self._call(calls.list_api_keys(), timeout)
+
+    async def set_acl(
+        self,
+        key_id: str,
+        permissions: Iterable[tuple[str, str]],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Replace a key's permissions, (kind, pattern) pairs such as ("produce", "orders.*")."""
+        await self._call(calls.set_acl(key_id, permissions), timeout)
+
+    async def get_acl(self, key_id: str, *, timeout: float | None = None) -> Acl:
+        return await self._call(calls.get_acl(key_id), timeout)
+
+    # The end.
+
+    async def close(self) -> None:
+        """Flush, say goodbye and hand unsettled messages back; raises what `flush` would."""
+        try:
+            await self.flush(timeout=_CLOSE_S)
+        finally:
+            await self._link.close()
+
+    async def __aenter__(self) -> "AsyncFilaClient":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.close()
+        else:
+            await self._link.close()  # the error on its way says more than a failed flush would
+
+    def __repr__(self) -> str:
+        return f"<AsyncFilaClient {self._link.exchange.address}>"
+
+    async def _ack(self, queue: str, ids: list[str], timeout: float | None) -> Ticket:
+        ticket = Ticket()
+        link = self._link
+        link.exchange.ack(queue, queue_field(queue), ids, ticket, link.loop.time())
+        await self._complete(ticket, "ack", timeout)
+        return ticket
+
+    async def _nack(self, queue: str, ids: list[str], error: str, timeout: float | None) -> Ticket:
+        ticket = Ticket()
+        link = self._link
+        link.exchange.nack(queue, queue_field(queue), ids, error, ticket, link.loop.time())
+        await self._complete(ticket, "nack", timeout)
+        return ticket
+
+    async def _call(self, call: Call[T], timeout: float | None) -> T:
+        ticket = Ticket()
+        self._link.exchange.request(Request(call.body, call.reply_type, call.repeatable, ticket))
+        await self._complete(ticket, call.what, timeout)
+        return call.answer(ticket.one())
+
+    async def _complete(self, ticket: Ticket, what: str, timeout: float | None) -> None:
+        ticket.seal()
+        self._link.push()
+        await self._link.complete(ticket, lambda: ticket.done, what, self._deadline(timeout))
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        timeout_s = self._options.timeout if timeout is None else timeout
+        return Deadline(timeout_s, self._link.loop.time())
+
+
+class AsyncMessage(Message):
+    """A message of an asynchronous consumer."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, received: ReceivedItem, client: AsyncFilaClient) -> None:
+        super().__init__(received)
+        self._client = client
+
+    async def ack(self, *, timeout: float | None = None) -> None:
+        """Settle: done and gone."""
+        await self._client.ack(self.queue, self.id, timeout=timeout)
+
+    async def nack(self, error: str = "", *, timeout: float | None = None) -> None:
+        """Give back as failed; the queue's on_failure hook sees `error`."""
+        await self._client.nack(self.queue, self.id, error, timeout=timeout)
+
+
+class AsyncConsumer:
+    """A subscription: iterate with `async for`, or ask with `receive`. Ends when it or the client
+    is closed. After a lost connection it subscribes again by itself."""
+
+    def __init__(self, client: AsyncFilaClient, stream: Stream) -> None:
+        self._client = client
+        self._stream = stream
+        self._arrivals: list[asyncio.Future[None]] = []
+        arrivals = self._arrivals  # the stream must not keep the consumer alive
+
+        def wake() -> None:
+            for arrival in arrivals:
+                if not arrival.done():
+                    arrival.set_result(None)
+            arrivals.clear()
+
+        stream.wake = wake
+
+    @property
+    def queue(self) -> str:
+        return self._stream.queue
+
+    def __aiter__(self) -> "AsyncConsumer":
+        return self
+
+    async def __anext__(self) -> AsyncMessage:
+        received = await self._take(None)
+        if received is None:
+            raise StopAsyncIteration
+        return AsyncMessage(received, self._client)
+
+    async def receive(self, timeout: float | None = None) -> AsyncMessage | None:
+        """The next message; None when none came in time, or the consumer was closed."""
+        received = await self._take(timeout)
+        return None if received is None else AsyncMessage(received, self._client)
+
+    async def receive_many(self, limit: int, timeout: float | None = None) -> list[AsyncMessage]:
+        """Waits like `receive` for the first message and adds what else is here already."""
+        first = await self._take(timeout)
+        if first is None:
+            return []
+        messages = [AsyncMessage(first, self._client)]
+        buffer = self._stream.buffer
+        while buffer and len(messages) < limit:
+            messages.append(AsyncMessage(buffer.popleft(), self._client))
+        return messages
+
+    async def close(self) -> None:
+        """Stop. Messages already handed out can still be settled."""
+        self._cancel()
+
+    async def __aenter__(self) -> "AsyncConsumer":
+        return self
+
+    async def __aexit__(self, *exception: Any) -> None:
+        self._cancel()
+
+    def __del__(self) -> None:
+        stream = getattr(self, "_stream", None)
+        if stream is None or stream.closed or stream.error is not None:
+            return
+        loop = self._client._link.loop
+        if not loop.is_closed():
+            # Not here: the collector may be running inside the exchange.
+            loop.call_soon_threadsafe(_cancel_orphan, self._client._link, stream)
+
+    def _cancel(self) -> None:
+        _cancel_orphan(self._client._link, self._stream)
+
+    async def _take(self, timeout: float | None) -> ReceivedItem | None:
+        stream = self._stream
+        if stream.buffer:
+            return stream.buffer.popleft()
+        loop = self._client._link.loop
+        timer: asyncio.TimerHandle | None = None
+        late = False
+
+        def expire() -> None:
+            nonlocal late
+            late = True
+            stream.notify()
+
+        try:
+            while not stream.buffer:
+                if stream.error is not None:
+                    raise stream.error.again()
+                if stream.closed or late:
+                    return None
+                if timeout is not None and timer is None:
+                    timer = loop.call_later(timeout, expire)
+                arrival: asyncio.Future[None] = loop.create_future()
+                self._arrivals.append(arrival)
+                await arrival
+            return stream.buffer.popleft()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+class AsyncReceipt(Generic[T]):
+    """What became of a call that nobody waited for. Can be awaited."""
+
+    __slots__ = ("_client", "_ticket")
+
+    def __init__(self, client: AsyncFilaClient, ticket: Ticket) -> None:
+        self._client = client
+        self._ticket = ticket
+
+    @property
+    def done(self) -> bool:
+        return self._ticket.done
+
+    async def result(self, timeout: float | None = None) -> T:
+        """What the call would have returned or raised; waits for it."""
+        ticket = self._ticket
+        deadline = self._client._deadline(timeout)
+        await self._client._link.wait(ticket, lambda: ticket.done, "receipt", deadline)
+        result: T = ticket.one()
+        return result
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self.result().__await__()
+
+
+def _cancel_orphan(link: AioLink, stream: Stream) -> None:
+    link.exchange.cancel(stream)
+    link.push()

@@ -1,0 +1,225 @@
+"""What can go wrong, one exception per cause.
+
+Owns the SDK's exception tree and the way from a wire code to an exception with a text a person can
+act on. Never touches sockets or state.
+
+    FilaError
+      QueueNotFoundError … InternalError     the broker said no; `code` is the wire code
+      BatchError                             some items of a batch were refused; see `results`
+      ConnectionLostError                    the connection broke before the answer came
+        ConnectFailedError                   it could not be opened in the first place
+      RequestTimeoutError                    no answer in time
+      ClientClosedError                      the client was closed
+      ProtocolError                          the peer does not speak FIBP properly
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fila.wire import errors as codes
+
+
+class FilaError(Exception):
+    """The root of everything the SDK raises on purpose."""
+
+    code: int | None = None
+
+    def __init__(self, message: str, metadata: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.metadata: dict[str, str] = dict(metadata or {})
+
+    def again(self) -> "FilaError":
+        """A copy to raise: one failure may end many calls, each with its own traceback."""
+        return type(self)(self.message, self.metadata)
+
+
+class QueueNotFoundError(FilaError):
+    code = codes.QUEUE_NOT_FOUND
+
+
+class MessageNotFoundError(FilaError):
+    """The message is not leased to this consumer: unknown, pending again, or already settled."""
+
+    code = codes.MESSAGE_NOT_FOUND
+
+
+class QueueAlreadyExistsError(FilaError):
+    code = codes.QUEUE_ALREADY_EXISTS
+
+
+class LuaCompilationError(FilaError):
+    code = codes.LUA_COMPILATION_ERROR
+
+
+class StorageError(FilaError):
+    code = codes.STORAGE_ERROR
+
+
+class NotADLQError(FilaError):
+    code = codes.NOT_A_DLQ
+
+
+class ParentQueueNotFoundError(FilaError):
+    code = codes.PARENT_QUEUE_NOT_FOUND
+
+
+class InvalidConfigValueError(FilaError):
+    code = codes.INVALID_CONFIG_VALUE
+
+
+class OverloadedError(FilaError):
+    """Nothing was stored; try again after `retry_after_ms`."""
+
+    code = codes.CHANNEL_FULL
+
+    @property
+    def retry_after_ms(self) -> int | None:
+        text = self.metadata.get("retry_after_ms", "")
+        return int(text) if text.isascii() and text.isdigit() else None
+
+
+class UnauthorizedError(FilaError):
+    code = codes.UNAUTHORIZED
+
+
+class ForbiddenError(FilaError):
+    code = codes.FORBIDDEN
+
+
+class NotLeaderError(FilaError):
+    """Another node leads this queue; `leader_addr` says which, if the broker knew."""
+
+    code = codes.NOT_LEADER
+
+    @property
+    def leader_addr(self) -> str | None:
+        return self.metadata.get("leader_addr")
+
+
+class UnsupportedVersionError(FilaError):
+    code = codes.UNSUPPORTED_VERSION
+
+
+class ProtocolError(FilaError):
+    """One side sent what the other cannot accept."""
+
+    code = codes.INVALID_FRAME
+
+
+class ApiKeyNotFoundError(FilaError):
+    code = codes.API_KEY_NOT_FOUND
+
+
+class NodeNotReadyError(FilaError):
+    code = codes.NODE_NOT_READY
+
+
+class InternalError(FilaError):
+    code = codes.INTERNAL_ERROR
+
+
+class ConnectionLostError(FilaError, ConnectionError):
+    """The connection broke before the broker answered: the request may or may not have counted."""
+
+
+class ConnectFailedError(ConnectionLostError):
+    """The broker could not be reached."""
+
+
+class RequestTimeoutError(FilaError, TimeoutError):
+    """No answer in time: the request may or may not have counted."""
+
+
+class ClientClosedError(FilaError):
+    """The client was closed before or during the call."""
+
+
+class BatchError(FilaError):
+    """Some items of a batch were refused; the others went through.
+
+    `results` has one entry per item, in order: what a single call would have returned, or the
+    exception it would have raised. `errors` maps the index of each refused item to its exception.
+    """
+
+    def __init__(self, results: Sequence[Any]) -> None:
+        self.results = list(results)
+        self.errors: dict[int, FilaError] = {
+            index: result for index, result in enumerate(results) if isinstance(result, FilaError)
+        }
+        first = next(iter(self.errors.values()))
+        super().__init__(f"{len(self.errors)} of {len(self.results)} items failed; first: {first}")
+
+
+BY_CODE: Final[dict[int, type[FilaError]]] = {
+    cause.code: cause
+    for cause in (
+        QueueNotFoundError,
+        MessageNotFoundError,
+        QueueAlreadyExistsError,
+        LuaCompilationError,
+        StorageError,
+        NotADLQError,
+        ParentQueueNotFoundError,
+        InvalidConfigValueError,
+        OverloadedError,
+        UnauthorizedError,
+        ForbiddenError,
+        NotLeaderError,
+        UnsupportedVersionError,
+        ProtocolError,
+        ApiKeyNotFoundError,
+        NodeNotReadyError,
+        InternalError,
+    )
+    if cause.code is not None
+}
+
+_MEANINGS: Final = {entry.code: entry.meaning for entry in codes.CATALOGUE}
+
+
+def from_code(
+    code: int, message: str | None, subject: str = "", metadata: Mapping[str, str] | None = None
+) -> FilaError:
+    """The exception for a wire code. Without the broker's own words, `subject` says what it met."""
+    if not message:
+        message = _text_for(code, subject)
+    return BY_CODE.get(code, InternalError)(message, metadata)
+
+
+def refused_enqueue(code: int, queue: str) -> FilaError:
+    return from_code(code, None, f'queue "{queue}"')
+
+
+def refused_settlement(code: int, queue: str, message_id: str) -> FilaError:
+    if code == codes.MESSAGE_NOT_FOUND:
+        return MessageNotFoundError(
+            f'message "{message_id}" is not leased from queue "{queue}" by this client: '
+            "it was settled already, its lease ran out, or it never existed"
+        )
+    if code == codes.QUEUE_NOT_FOUND:
+        return from_code(code, None, f'queue "{queue}"')
+    return from_code(code, None, f'message "{message_id}" of queue "{queue}"')
+
+
+def why_not_connected(error: BaseException) -> str:
+    """What an operating system's error means for somebody who wants to reach a broker."""
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return "connection refused; is the broker running there?"
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    name = type(error).__name__
+    if name == "gaierror":
+        return f"the host name cannot be resolved ({error})"
+    if name.startswith("SSL"):
+        return f"TLS: {error}"
+    return str(error) or name
+
+
+def _text_for(code: int, subject: str) -> str:
+    if code == codes.QUEUE_NOT_FOUND and subject:
+        return f"{subject} does not exist"
+    if code == codes.QUEUE_ALREADY_EXISTS and subject:
+        return f"{subject} already exists"
+    meaning = _MEANINGS.get(code) or f"the broker answered with {codes.name_of(code)}"
+    return f"{subject}: {meaning}" if subject else meaning

@@ -1,0 +1,426 @@
+"""Everything a client does except moving bytes: the one exchange under both shells.
+
+Owns request ids, the correlation of replies, consumer streams, keep-alive and the reconnect policy;
+its outbox owns batching. Bytes, time and connection events come in as arguments; bytes to send come
+out of `take_output`; calls are answered through their tickets. Never touches sockets, threads,
+event loops or the clock.
+
+A shell does three things after every call into the exchange: send `take_output()`, close the
+connection when `drop_reason` is set, and come back with `tick` at `next_deadline()`.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from fila.client.address import Address
+from fila.client.deadline import Deadline
+from fila.client.errors import (
+    ClientClosedError,
+    ConnectFailedError,
+    ConnectionLostError,
+    FilaError,
+    ProtocolError,
+    RequestTimeoutError,
+    from_code,
+)
+from fila.client.options import ASSEMBLY_BYTES_MAX, STABLE_AFTER_S, Options
+from fila.client.outbox import InFlight, Outbox, Outgoing
+from fila.client.reconnect import Backoff
+from fila.client.stream import Stream
+from fila.client.ticket import Tally, Ticket
+from fila.wire import bodies, hot, layouts, states
+from fila.wire import errors as codes
+from fila.wire import opcodes as op
+from fila.wire.errors import InvalidBody
+from fila.wire.frames import FRAME_BYTES_MAX, FrameDecoder, encode_frames
+from fila.wire.states import State
+
+_FRAME_BYTES_MIN: Final = 1024  # a broker that announces less could not be talked to
+_RESUBSCRIBE_S: Final = 0.5
+# The broker may well accept a moment later: no verdict on the request.
+_TRANSIENT: Final = frozenset((codes.CHANNEL_FULL, codes.NODE_NOT_READY))
+_PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPPORTED_VERSION))
+
+
+class Request:
+    """An administrative call: sent when the connection is open, answered by one result."""
+
+    __slots__ = ("body", "opcode", "repeatable", "reply_type", "ticket")
+
+    def __init__(
+        self, body: tuple[Any, ...], reply_type: Any, repeatable: bool, ticket: Ticket
+    ) -> None:
+        self.opcode = layouts.opcode_of(body)
+        self.body = layouts.encode(body)
+        self.reply_type = reply_type
+        self.repeatable = repeatable  # a read: may be sent again after a lost connection
+        self.ticket = ticket
+
+
+class Exchange:
+    def __init__(self, address: Address, options: Options, jitter: Callable[[], float]) -> None:
+        self.address = address
+        self.opened = Ticket()  # settled by the first HandshakeOk, or by what came instead
+        self.opened.expect(1)
+        self.opened.seal()
+        self.tally = Tally()
+        self.drop_reason: FilaError | None = None  # set: the shell must close the connection
+        self.connect_at: float | None = 0.0  # when the shell should open a connection
+        self._options = options
+        self._state = State.CLOSED  # of the connection, not of the client
+        self._ended: FilaError | None = None  # why no call can succeed any more
+        self._last_failure = ""  # why there is no connection
+        self._complaint = ""  # an Error that belongs to no request: why there will be none soon
+        self._backoff = Backoff(
+            options.reconnect_pause_min_ms / 1000, options.reconnect_pause_max_ms / 1000, jitter
+        )
+        self._since = 0.0  # the connection's present state
+        self._heard_at = 0.0
+        self._pinged_at: float | None = None
+        self._unsent_bytes = 0  # at the last look at the keep-alive
+        self._decoder = FrameDecoder()
+        self._frame_bytes_max = FRAME_BYTES_MAX
+        self._output: list[bytes] = []
+        self._last_id = 0
+        self._pending: dict[int, Request | InFlight | Stream] = {}
+        self._requests: deque[Request] = deque()  # waiting for a connection
+        self._streams: dict[Stream, None] = {}
+        self._outbox = Outbox(options, self._send_batch)
+
+    # Calls. Each takes a ticket and answers through it.
+
+    def enqueue(self, messages: list[Outgoing], ticket: Ticket, now: float) -> None:
+        """May leave the ticket not `admitted`: a caller who does not wait for the answer waits
+        for that."""
+        self._outbox.enqueue(messages, ticket, now)
+        self._refuse_if_ended()
+
+    def ack(self, queue: str, field: bytes, ids: list[str], ticket: Ticket, now: float) -> None:
+        self._outbox.ack(queue, field, ids, ticket, now)
+        self._refuse_if_ended()
+
+    def nack(
+        self, queue: str, field: bytes, ids: list[str], error: str, ticket: Ticket, now: float
+    ) -> None:
+        self._outbox.nack(queue, field, ids, error, ticket, now)
+        self._refuse_if_ended()
+
+    def request(self, request: Request) -> None:
+        request.ticket.expect(1)
+        if self._state is State.OPEN:
+            self._send_request(request)
+        else:
+            self._requests.append(request)
+        self._refuse_if_ended()
+
+    def subscribe(self, stream: Stream) -> None:
+        stream.opened.expect(1)
+        stream.opened.seal()
+        if self._ended is not None:
+            stream.fail(self._ended)
+            return
+        self._streams[stream] = None
+        if self._state is State.OPEN:
+            self._send_consume(stream)
+
+    def cancel(self, stream: Stream) -> None:
+        if stream in self._streams:
+            del self._streams[stream]
+            if stream.request_id is not None:
+                self._pending.pop(stream.request_id, None)
+                if self._state is State.OPEN:
+                    self._send(op.CANCEL_CONSUME, stream.request_id, b"")
+        stream.close()
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Nobody waits for this call any more: what was not sent yet never will be."""
+        ticket.abandon()
+        self._outbox.forget(ticket)
+        self._requests = deque(r for r in self._requests if r.ticket is not ticket)
+
+    def too_late(self, what: str, deadline: Deadline) -> RequestTimeoutError:
+        text = f"{what}: no answer from {self.address} within {deadline.timeout_s:g} s"
+        if self._state is not State.OPEN:
+            text += f"; not connected ({self._last_failure or 'still connecting'})"
+        return RequestTimeoutError(text)
+
+    def close(self) -> None:
+        """End everything. What the shell sends after this is the goodbye."""
+        if self._state is State.OPEN:
+            self._send(op.DISCONNECT, 0, b"")
+        self._state = State.CLOSED
+        self._end(ClientClosedError(f"the client for {self.address} is closed"))
+
+    # The connection, as the shell reports it.
+
+    def connection_made(self, now: float) -> None:
+        self._state = State.OPENING
+        self._since = self._heard_at = now
+        self._pinged_at = None
+        self._complaint = ""
+        self._decoder = FrameDecoder(assembly_bytes_max=ASSEMBLY_BYTES_MAX)
+        self._frame_bytes_max = FRAME_BYTES_MAX
+        self._output = []
+        self.drop_reason = None
+        self.connect_at = None
+        hello = bodies.Handshake(layouts.PROTOCOL_VERSION, self._options.api_key)
+        self._send(op.HANDSHAKE, 0, layouts.encode(hello))
+
+    def connection_lost(self, reason: str, now: float) -> None:
+        """The connection ended, or could not be opened."""
+        if self._ended is not None:
+            return
+        cause = self.drop_reason
+        if self._state is State.OPEN and now - self._since >= STABLE_AFTER_S:
+            self._backoff.reset()
+        self._state = State.CLOSED
+        self.drop_reason = None
+        self._output = []
+        self._last_failure = str(cause) if cause is not None else self._complaint or reason
+        if not self.opened.done:
+            why = f"cannot connect to {self.address}: {self._last_failure}"
+            self._end(cause or ConnectFailedError(why))
+            return
+        lost = ConnectionLostError(
+            f"connection to {self.address} lost before the broker answered: {self._last_failure}"
+        )
+        self._fail_pending(lost, now)
+        if (cause is not None and cause.code in _PERMANENT) or not self._options.reconnect:
+            self._end(cause or lost)
+            return
+        for stream in self._streams:
+            stream.connection_lost()
+        self.connect_at = now + self._backoff.next_pause_s()
+
+    def receive(self, data: bytes, now: float) -> None:
+        if self._state is State.CLOSED:
+            return
+        self._heard_at = now
+        self._pinged_at = None
+        try:
+            for opcode, request_id, body in self._decoder.feed(data):
+                if opcode == op.DELIVERY and self._state is State.OPEN:
+                    stream = self._pending.get(request_id)
+                    if isinstance(stream, Stream):
+                        stream.push(hot.decode_delivery(body))
+                else:
+                    self._take_frame(opcode, request_id, body, now)
+                if self.drop_reason is not None:
+                    return
+        except InvalidBody as error:
+            self._drop(ProtocolError(f"{self.address} sent a body that does not parse: {error}"))
+        except ProtocolError as error:
+            self._drop(error)
+        for fault in self._decoder.take_errors():
+            broken = ProtocolError(f"{self.address} sent bytes that are no frame: {fault}")
+            if fault.fatal:
+                self._drop(broken)
+            else:
+                self._fail_one(fault.request_id, broken, now)
+        self.pump(now)
+
+    def pump(self, now: float) -> None:
+        """Turn what has been collected into frames, as far as it is time for them."""
+        if self._state is State.OPEN:
+            self._outbox.pump(now)
+
+    def tick(self, now: float, unsent_bytes: int) -> None:
+        """Time has passed: send what lingered, keep the connection alive, subscribe again.
+
+        `unsent_bytes` is what the shell still holds of the output it took.
+        """
+        options = self._options
+        if self._state is State.OPENING and now >= self._since + options.connect_timeout:
+            self._drop(
+                ConnectFailedError(
+                    f"{self.address} did not answer the handshake "
+                    f"within {options.connect_timeout:g} s; is it a Fila broker?"
+                )
+            )
+        if self._state is not State.OPEN:
+            return
+        if self._pinged_at is None:
+            if now >= self._heard_at + options.keepalive_interval:
+                self._pinged_at = now
+                self._unsent_bytes = unsent_bytes
+                self._send(op.PING, self._next_id(), b"")
+        elif unsent_bytes and unsent_bytes < self._unsent_bytes:
+            # A large message on a slow line: our Ping stands behind it, but bytes are moving.
+            self._pinged_at = now
+            self._unsent_bytes = unsent_bytes
+        elif now >= self._pinged_at + options.keepalive_timeout:
+            silent_s = now - self._heard_at
+            self._drop(ConnectionLostError(f"{self.address} was silent for {silent_s:.1f} s"))
+            return
+        for stream in self._streams:
+            if stream.resubscribe_at is not None and now >= stream.resubscribe_at:
+                self._send_consume(stream)
+        self.pump(now)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` (or a new connection, see `connect_at`) is wanted next."""
+        if self._state is State.CLOSED:
+            return self.connect_at
+        if self._state is State.OPENING:
+            return self._since + self._options.connect_timeout
+        if self._pinged_at is None:
+            deadline = self._heard_at + self._options.keepalive_interval
+        else:
+            deadline = self._pinged_at + self._options.keepalive_timeout
+        lingering = self._outbox.next_deadline()
+        if lingering is not None:
+            deadline = min(deadline, lingering)
+        for stream in self._streams:
+            if stream.resubscribe_at is not None:
+                deadline = min(deadline, stream.resubscribe_at)
+        return deadline
+
+    @property
+    def has_output(self) -> bool:
+        return bool(self._output)
+
+    def take_output(self) -> bytes:
+        output = self._output
+        if not output:
+            return b""
+        self._output = []
+        return output[0] if len(output) == 1 else b"".join(output)
+
+    # Frames in.
+
+    def _take_frame(self, opcode: int, request_id: int, body: bytes, now: float) -> None:
+        following = states.receive(states.CLIENT, self._state, opcode)
+        if isinstance(following, states.Refusal):
+            if following.fatal:
+                raise ProtocolError(f"{self.address} does not speak FIBP: {following.message}")
+            return  # an operation of a later version: not for us
+        if opcode == op.DISCONNECT:
+            self._drop(ConnectionLostError(f"{self.address} closed the connection"))
+        elif opcode == op.ERROR:
+            code, message, metadata = layouts.decode(bodies.Error, body)
+            error = from_code(code, message, "", metadata)
+            if self._state is State.OPENING:
+                self._drop(error)
+            else:
+                self._fail_one(request_id, error, now)
+        elif opcode == op.HANDSHAKE_OK:
+            self._welcome(layouts.decode(bodies.HandshakeOk, body), now)
+        elif opcode == op.PING:
+            self._send(op.PONG, request_id, b"")
+        elif opcode != op.PONG:
+            self._take_reply(opcode, request_id, body, now)
+
+    def _welcome(self, welcome: bodies.HandshakeOk, now: float) -> None:
+        if welcome.max_frame_size < _FRAME_BYTES_MIN:
+            raise ProtocolError(
+                f"{self.address} allows frames of {welcome.max_frame_size} bytes only"
+            )
+        self._state = State.OPEN
+        self._since = now
+        self._frame_bytes_max = self._decoder.frame_bytes_max = welcome.max_frame_size
+        self._last_failure = ""
+        self.opened.settle(0, None)
+        for stream in self._streams:
+            self._send_consume(stream)
+        waiting, self._requests = self._requests, deque()
+        for request in waiting:
+            self._send_request(request)
+
+    def _take_reply(self, opcode: int, request_id: int, body: bytes, now: float) -> None:
+        pending = self._pending.get(request_id)
+        if pending is None:
+            return  # of a stream just cancelled
+        if isinstance(pending, InFlight):
+            self._expect(pending.collector.opcode, opcode)
+            self._outbox.answered(pending, body, now)
+            del self._pending[request_id]
+        elif isinstance(pending, Request):
+            self._expect(pending.opcode, opcode)
+            pending.ticket.settle(0, layouts.decode(pending.reply_type, body))
+            del self._pending[request_id]
+        else:
+            self._expect(op.CONSUME, opcode)
+            pending.opened.settle(0, layouts.decode(bodies.ConsumeOk, body).consumer_id)
+
+    def _expect(self, asked: int, answered: int) -> None:
+        if op.REPLY_TO[asked] != answered:
+            raise ProtocolError(
+                f"{self.address} answered {op.name_of(asked)} with {op.name_of(answered)}"
+            )
+
+    def _fail_one(self, request_id: int, error: FilaError, now: float) -> None:
+        pending = self._pending.pop(request_id, None)
+        if pending is None:
+            self._complaint = str(error)
+        elif isinstance(pending, InFlight):
+            self._outbox.refused(pending, error, now)
+        elif isinstance(pending, Request):
+            pending.ticket.settle(0, error)
+        elif pending.opened.done and error.code in _TRANSIENT:
+            pending.request_id = None
+            pending.resubscribe_at = now + _RESUBSCRIBE_S
+        else:
+            self._streams.pop(pending, None)
+            pending.fail(error)
+
+    # Frames out.
+
+    def _send(self, opcode: int, request_id: int, body: bytes) -> None:
+        self._output.append(encode_frames(opcode, request_id, body, self._frame_bytes_max))
+
+    def _send_batch(self, opcode: int, body: bytes, batch: InFlight) -> None:
+        request_id = self._next_id()
+        self._pending[request_id] = batch
+        self._send(opcode, request_id, body)
+
+    def _send_request(self, request: Request) -> None:
+        request_id = self._next_id()
+        self._pending[request_id] = request
+        self._send(request.opcode, request_id, request.body)
+
+    def _send_consume(self, stream: Stream) -> None:
+        stream.resubscribe_at = None
+        stream.request_id = self._next_id()
+        self._pending[stream.request_id] = stream
+        consume = bodies.Consume(stream.queue, stream.prefetch)
+        self._send(op.CONSUME, stream.request_id, layouts.encode(consume))
+
+    def _next_id(self) -> int:
+        # Never an id that is in use: a stream may live for more than 2**32 requests.
+        while True:
+            self._last_id = self._last_id + 1 & 0xFFFFFFFF
+            if self._last_id and self._last_id not in self._pending:
+                return self._last_id
+
+    # The end.
+
+    def _refuse_if_ended(self) -> None:
+        if self._ended is not None:
+            self._end(self._ended)
+
+    def _drop(self, reason: FilaError) -> None:
+        self.drop_reason = self.drop_reason or reason
+
+    def _fail_pending(self, error: FilaError, now: float) -> None:
+        pending, self._pending = self._pending, {}
+        for waiting in pending.values():
+            if isinstance(waiting, InFlight):
+                self._outbox.lost(waiting, error, now)
+            elif isinstance(waiting, Request):
+                if waiting.repeatable and not waiting.ticket.abandoned:
+                    self._requests.append(waiting)
+                else:
+                    waiting.ticket.settle(0, error)
+
+    def _end(self, error: FilaError) -> None:
+        self._ended = error
+        self.connect_at = None
+        self._fail_pending(error, self._heard_at)
+        self._outbox.end(error)
+        while self._requests:
+            self._requests.popleft().ticket.settle(0, error)
+        streams, self._streams = self._streams, {}
+        for stream in streams:
+            stream.fail(error)
+        self.opened.settle(0, error)

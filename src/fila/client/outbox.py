@@ -1,0 +1,195 @@
+"""What producers and consumers hand in: enqueues, acks and nacks, from call to answer.
+
+Owns the bound on bytes under way, the queue of calls that wait for room, the three collectors, and
+settling tickets when answers come. The exchange sends the frames and tells what came back. Never
+touches sockets, threads or the clock.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from fila.client import errors
+from fila.client.batch import Collector, Item, split
+from fila.client.errors import FilaError, ProtocolError
+from fila.client.options import BatchMode, Options
+from fila.client.ticket import Ticket
+from fila.wire import errors as codes
+from fila.wire import hot
+from fila.wire import opcodes as op
+from fila.wire.fields import string_field
+
+# Whole frames refused with these have changed nothing, so their items may be tried apart.
+_SEPARABLE: Final = frozenset((codes.FORBIDDEN, codes.INVALID_FRAME))
+
+# (queue, queue_field, message body)
+Outgoing = tuple[str, bytes, bytes]
+
+
+class InFlight:
+    """A frame of items, sent and not yet answered."""
+
+    __slots__ = ("collector", "items")
+
+    def __init__(self, collector: Collector, items: list[Item]) -> None:
+        self.collector = collector
+        self.items = items
+
+
+class Outbox:
+    def __init__(self, options: Options, send: Callable[[int, bytes, InFlight], None]) -> None:
+        self._send = send  # (opcode, body, what to hand back with the answer)
+        self._in_flight_bytes_max = options.in_flight_bytes_max
+        self._in_flight_bytes = 0
+        self._parked: deque[list[Item]] = deque()
+        self._enqueues = _collector(op.ENQUEUE, options.batch, options)
+        # Lingering would only keep leases longer than needed.
+        ack_mode: BatchMode = "off" if options.batch == "off" else "auto"
+        self._acks = _collector(op.ACK, ack_mode, options)
+        self._nacks = _collector(op.NACK, ack_mode, options)
+        self._collectors = (self._acks, self._nacks, self._enqueues)
+
+    def enqueue(self, messages: list[Outgoing], ticket: Ticket, now: float) -> None:
+        """Without room for them the ticket is not `admitted` until there is."""
+        first = ticket.expect(len(messages))
+        items: list[Item] = [
+            ((field, body), len(field) + len(body), ticket, index, queue, "")
+            for index, (queue, field, body) in enumerate(messages, first)
+        ]
+        if self._parked or not self._has_room(items):
+            ticket.admitted = False
+            self._parked.append(items)
+        else:
+            self._in_flight_bytes += _bytes_of(items)
+            self._enqueues.add(items, now)
+
+    def ack(self, queue: str, field: bytes, ids: list[str], ticket: Ticket, now: float) -> None:
+        parts = [(field, string_field(message_id, "message id")) for message_id in ids]
+        self._acks.add(_settling(queue, ids, parts, ticket), now)
+
+    def nack(
+        self, queue: str, field: bytes, ids: list[str], error: str, ticket: Ticket, now: float
+    ) -> None:
+        reason = string_field(error, "error")
+        parts = [(field, string_field(message_id, "message id"), reason) for message_id in ids]
+        self._nacks.add(_settling(queue, ids, parts, ticket), now)
+
+    def forget(self, ticket: Ticket) -> None:
+        """What an abandoned call has not sent yet never will be."""
+        for collector in self._collectors:
+            freed = collector.forget(ticket)
+            if collector is self._enqueues:
+                self._in_flight_bytes -= freed
+        if not ticket.admitted:
+            self._parked = deque(items for items in self._parked if items[0][2] is not ticket)
+
+    def pump(self, now: float) -> None:
+        """Make frames of what has been collected, as far as it is time for them."""
+        for collector in self._collectors:
+            while (items := collector.take_due(now)) is not None:
+                self._send_items(collector, items)
+
+    def next_deadline(self) -> float | None:
+        return self._enqueues.next_deadline()
+
+    def answered(self, batch: InFlight, body: bytes, now: float) -> None:
+        """Settle a frame's items. Raises when there are more or fewer answers than items."""
+        items = batch.items
+        if batch.collector is self._enqueues:
+            results = hot.decode_enqueue_results(body)
+            _check_count(len(results), len(items))
+            for item, (code, text) in zip(items, results, strict=True):
+                if code == codes.OK:
+                    item[2].settle(item[3], text.decode())
+                else:
+                    item[2].settle(item[3], errors.refused_enqueue(code, item[4]))
+        else:
+            answers = hot.decode_codes(body)
+            _check_count(len(answers), len(items))
+            for item, code in zip(items, answers, strict=True):
+                if code == codes.OK:
+                    item[2].settle(item[3], None)
+                else:
+                    item[2].settle(item[3], errors.refused_settlement(code, item[4], item[5]))
+        self._landed(batch, now)
+
+    def refused(self, batch: InFlight, error: FilaError, now: float) -> None:
+        """The broker refused the frame as a whole."""
+        if len(batch.items) > 1 and error.code in _SEPARABLE:
+            # One caller's mistake must not cost the others who shared the frame.
+            batch.collector.frames_in_flight -= 1
+            for items in split(batch.items):
+                self._send_items(batch.collector, items)
+        else:
+            self.lost(batch, error, now)
+
+    def lost(self, batch: InFlight, error: FilaError, now: float) -> None:
+        """No answer will come for this frame."""
+        for item in batch.items:
+            item[2].settle(item[3], error)
+        self._landed(batch, now)
+
+    def end(self, error: FilaError) -> None:
+        """No frame will ever be sent again."""
+        waiting = [item for collector in self._collectors for item in collector.take_all()]
+        while self._parked:
+            items = self._parked.popleft()
+            items[0][2].admitted = True
+            waiting += items
+        self._in_flight_bytes = 0
+        for item in waiting:
+            item[2].settle(item[3], error)
+
+    def _send_items(self, collector: Collector, items: list[Item]) -> None:
+        collector.frames_in_flight += 1
+        parts = [len(items).to_bytes(4, "big")]
+        for item in items:
+            parts += item[0]
+        self._send(collector.opcode, b"".join(parts), InFlight(collector, items))
+
+    def _landed(self, batch: InFlight, now: float) -> None:
+        batch.collector.frames_in_flight -= 1
+        if batch.collector is self._enqueues:
+            self._in_flight_bytes -= _bytes_of(batch.items)
+            while self._parked and self._has_room(self._parked[0]):
+                items = self._parked.popleft()
+                self._in_flight_bytes += _bytes_of(items)
+                self._enqueues.add(items, now)
+                items[0][2].admit()
+
+    def _has_room(self, items: list[Item]) -> bool:
+        if not self._in_flight_bytes:
+            return True  # a call larger than the bound goes alone
+        return self._in_flight_bytes + _bytes_of(items) <= self._in_flight_bytes_max
+
+
+def _collector(opcode: int, mode: BatchMode, options: Options) -> Collector:
+    return Collector(
+        opcode,
+        mode,
+        options.batch_messages_max,
+        options.batch_bytes_max,
+        options.linger_ms / 1000,
+    )
+
+
+def _settling(
+    queue: str,
+    ids: list[str],
+    parts: list[tuple[bytes, bytes]] | list[tuple[bytes, bytes, bytes]],
+    ticket: Ticket,
+) -> list[Item]:
+    first = ticket.expect(len(ids))
+    return [
+        (pieces, sum(map(len, pieces)), ticket, first + index, queue, ids[index])
+        for index, pieces in enumerate(parts)
+    ]
+
+
+def _bytes_of(items: list[Item]) -> int:
+    return sum([item[1] for item in items])
+
+
+def _check_count(answers: int, items: int) -> None:
+    if answers != items:
+        raise ProtocolError(f"the broker sent {answers} results for {items} items")

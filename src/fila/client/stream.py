@@ -1,0 +1,76 @@
+"""A consumer's stream: what was delivered and not yet read.
+
+Owns the bounded buffer between the connection and the reader, and outlives connections: after a
+reconnect the exchange subscribes it again. Knows nothing of threads or event loops.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from fila.client.errors import ClientClosedError, FilaError
+from fila.client.ticket import Ticket
+from fila.wire.hot import ReceivedItem
+
+
+class Stream:
+    """`buffer` is read from the left by the shell; `error` or `closed` says why no more comes."""
+
+    __slots__ = (
+        "buffer",
+        "closed",
+        "error",
+        "opened",
+        "prefetch",
+        "queue",
+        "request_id",
+        "resubscribe_at",
+        "wake",
+    )
+
+    def __init__(self, queue: str, prefetch: int, opened: Ticket) -> None:
+        self.queue = queue
+        self.prefetch = prefetch
+        self.buffer: deque[ReceivedItem] = deque()
+        self.opened = opened  # settled by the first ConsumeOk, or by what came instead
+        self.error: FilaError | None = None
+        self.closed = False
+        self.request_id: int | None = None  # on the present connection
+        self.resubscribe_at: float | None = None
+        self.wake: Callable[[], None] | None = None
+
+    def push(self, items: list[ReceivedItem]) -> None:
+        buffer = self.buffer
+        buffer.extend(items)
+        # The broker sends more than the credit only when leases ran out, and the oldest unread
+        # messages are those: they belong to somebody else by now.
+        while len(buffer) > self.prefetch:
+            buffer.popleft()
+        self.notify()
+
+    def connection_lost(self) -> None:
+        # What was delivered over the old connection cannot be acknowledged over a new one that
+        # consumes the same queue, so it waits for its redelivery.
+        self.buffer.clear()
+        self.request_id = None
+        self.resubscribe_at = None
+
+    def fail(self, error: FilaError) -> None:
+        if isinstance(error, ClientClosedError):
+            self.closed = True  # the user's own doing: readers stop, nothing is raised
+        else:
+            self.error = error
+        self.buffer.clear()
+        self.request_id = None
+        if not self.opened.done:
+            self.opened.fail(error)
+        self.notify()
+
+    def close(self) -> None:
+        self.closed = True
+        self.buffer.clear()
+        self.request_id = None
+        self.notify()
+
+    def notify(self) -> None:
+        if self.wake is not None:
+            self.wake()

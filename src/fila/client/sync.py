@@ -1,0 +1,452 @@
+"""The synchronous client: blocking methods over a link.
+
+Owns the shape of the blocking API and nothing else; logic is in the exchange, calls in `calls`,
+bytes in the link. A client may be shared by threads.
+"""
+
+import threading
+from collections.abc import Iterable
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+from weakref import finalize
+
+from fila.client import calls
+from fila.client.address import parse_address
+from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
+from fila.client.deadline import Deadline
+from fila.client.exchange import Request
+from fila.client.link import Link
+from fila.client.message import Message
+from fila.client.options import PREFETCH_DEFAULT, ClientOptions, Options, check_prefetch
+from fila.client.outgoing import Headers, Payload, chunks, outgoing, queue_field
+from fila.client.stream import Stream
+from fila.client.ticket import Ticket
+from fila.wire.bodies import ApiKeySummary
+from fila.wire.hot import ReceivedItem
+
+if TYPE_CHECKING:
+    from fila.client.aio import AsyncFilaClient
+
+T = TypeVar("T")
+_CLOSE_S = 5.0
+
+
+class FilaClient:
+    """A connection to a broker. `await FilaClient.connect(...)` gives the asynchronous one."""
+
+    def __init__(
+        self, address: str = "localhost:5555", /, **options: Unpack[ClientOptions]
+    ) -> None:
+        where = parse_address(address)
+        if where.tls:
+            options.setdefault("tls", True)
+        self._options = Options(options)
+        self._link = link = Link(where, self._options)
+        finalize(self, link.close_soon)
+        opened = link.exchange.opened
+        try:
+            with link.lock:
+                link.wait(opened, lambda: opened.done, "connect", Deadline(None, 0))
+            opened.one()
+        except BaseException:
+            link.close()
+            raise
+
+    @staticmethod
+    async def connect(
+        address: str = "localhost:5555", /, **options: Unpack[ClientOptions]
+    ) -> "AsyncFilaClient":
+        """Open an asynchronous client with the same methods."""
+        from fila.client.aio import AsyncFilaClient
+
+        return await AsyncFilaClient.connect(address, **options)
+
+    # Messages.
+
+    def enqueue(
+        self,
+        queue: str,
+        headers: Headers = None,
+        payload: Payload = b"",
+        *,
+        timeout: float | None = None,
+    ) -> str:
+        """Store a message; returns its id once the broker has it."""
+        message = outgoing(queue, headers, payload)
+        ticket = Ticket()
+        with self._link.lock:
+            self._link.exchange.enqueue([message], ticket, monotonic())
+            self._complete(ticket, "enqueue", timeout)
+        return str(ticket.one())
+
+    def enqueue_many(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        *,
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Store (queue, headers, payload) triples; returns their ids in order.
+
+        If some are refused, raises BatchError: its `results` hold an id or an exception for each.
+        """
+        ticket = Ticket()
+        link = self._link
+        deadline = self._deadline(timeout)
+        for chunk in chunks(messages):
+            with link.lock:
+                link.exchange.enqueue(chunk, ticket, monotonic())
+                link.push(monotonic())
+                link.complete(ticket, lambda: ticket.admitted, "enqueue_many", deadline)
+        with link.lock:
+            ticket.seal()
+            link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
+        return ticket.all()
+
+    def enqueue_soon(
+        self,
+        queue: str,
+        headers: Headers = None,
+        payload: Payload = b"",
+        *,
+        timeout: float | None = None,
+    ) -> "Receipt[str]":
+        """Hand a message over without waiting for the broker; waits only while too much is under
+        way. `flush` or the receipt tells how it went."""
+        message = outgoing(queue, headers, payload)
+        link = self._link
+        with link.lock:
+            ticket = link.exchange.tally.open()
+            now = monotonic()
+            link.exchange.enqueue([message], ticket, now)
+            ticket.seal()
+            link.push(now)
+            if not ticket.admitted:
+                deadline = self._deadline(timeout)
+                link.complete(ticket, lambda: ticket.admitted, "enqueue_soon", deadline)
+        return Receipt(self, ticket)
+
+    def consume(
+        self, queue: str, *, prefetch: int = PREFETCH_DEFAULT, timeout: float | None = None
+    ) -> "Consumer":
+        """Subscribe to a queue; iterate over the result. At most `prefetch` messages are held
+        here unsettled at a time."""
+        stream = Stream(queue, check_prefetch(prefetch), Ticket())
+        opened = stream.opened
+        link = self._link
+        with link.lock:
+            link.exchange.subscribe(stream)
+            link.push(monotonic())
+            try:
+                deadline = self._deadline(timeout)
+                link.wait(opened, lambda: opened.done, f'consume "{queue}"', deadline)
+            except BaseException:
+                link.exchange.cancel(stream)
+                link.push(monotonic())
+                raise
+        opened.one()
+        return Consumer(self, stream)
+
+    def ack(self, queue: str, message_id: str, *, timeout: float | None = None) -> None:
+        """Settle a message: it is done and gone."""
+        self._ack(queue, [message_id], timeout).one()
+
+    def ack_many(
+        self, queue: str, message_ids: Iterable[str], *, timeout: float | None = None
+    ) -> None:
+        """Settle many messages of a queue; BatchError if some were not leased any more."""
+        self._ack(queue, list(message_ids), timeout).all()
+
+    def ack_soon(self, queue: str, message_id: str) -> "Receipt[None]":
+        """Settle without waiting for the broker's answer; see `flush`."""
+        link = self._link
+        with link.lock:
+            ticket = link.exchange.tally.open()
+            now = monotonic()
+            link.exchange.ack(queue, queue_field(queue), [message_id], ticket, now)
+            ticket.seal()
+            link.push(now)
+        return Receipt(self, ticket)
+
+    def nack(
+        self, queue: str, message_id: str, error: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Give a message back as failed; the queue's on_failure hook sees `error`."""
+        self._nack(queue, [message_id], error, timeout).one()
+
+    def nack_many(
+        self,
+        queue: str,
+        message_ids: Iterable[str],
+        error: str = "",
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Give many messages of a queue back; BatchError if some were not leased any more."""
+        self._nack(queue, list(message_ids), error, timeout).all()
+
+    def flush(self, *, timeout: float | None = None) -> None:
+        """Wait for everything handed over with `*_soon`; raises the first failure since the last
+        flush."""
+        link = self._link
+        tally = link.exchange.tally
+        with link.lock:
+            if tally.outstanding:
+                ticket = Ticket()
+                tally.wakes.append(ticket.notify)
+                deadline = self._deadline(timeout)
+                link.wait(ticket, lambda: not tally.outstanding, "flush", deadline)
+            error = tally.take_error()
+        if error is not None:
+            raise error.again()
+
+    # Administration.
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        on_enqueue: str | None = None,
+        on_failure: str | None = None,
+        visibility_timeout_ms: int = 0,
+        timeout: float | None = None,
+    ) -> str:
+        """Create a queue and its dead letter queue; returns the queue's id."""
+        call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms)
+        return self._call(call, timeout)
+
+    def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
+        self._call(calls.delete_queue(queue), timeout)
+
+    def list_queues(self, *, timeout: float | None = None) -> QueueList:
+        return self._call(calls.list_queues(), timeout)
+
+    def get_stats(self, queue: str, *, timeout: float | None = None) -> QueueStats:
+        return self._call(calls.get_stats(queue), timeout)
+
+    def set_config(self, key: str, value: str | None, *, timeout: float | None = None) -> None:
+        """Set a runtime setting; None or an empty value removes it."""
+        self._call(calls.set_config(key, value), timeout)
+
+    def get_config(self, key: str, *, timeout: float | None = None) -> str | None:
+        """A runtime setting, or None when it is not set."""
+        return self._call(calls.get_config(key), timeout)
+
+    def list_config(self, prefix: str = "", *, timeout: float | None = None) -> dict[str, str]:
+        return self._call(calls.list_config(prefix), timeout)
+
+    def redrive(self, dlq_queue: str, count: int = 0, *, timeout: float | None = None) -> int:
+        """Move messages of a dead letter queue back to where they came from; 0 means all."""
+        return self._call(calls.redrive(dlq_queue, count), timeout)
+
+    def create_api_key(
+        self,
+        name: str,
+        *,
+        expires_at_ms: int = 0,
+        is_superadmin: bool = False,
+        timeout: float | None = None,
+    ) -> ApiKey:
+        return self._call(calls.create_api_key(name, expires_at_ms, is_superadmin), timeout)
+
+    def revoke_api_key(self, key_id: str, *, timeout: float | None = None) -> None:
+        self._call(calls.revoke_api_key(key_id), timeout)
+
+    def list_api_keys(self, *, timeout: float | None = None) -> list[ApiKeySummary]:
+        return self._call(calls.list_api_keys(), timeout)
+
+    def set_acl(
+        self,
+        key_id: str,
+        permissions: Iterable[tuple[str, str]],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Replace a key's permissions, (kind, pattern) pairs such as ("produce", "orders.*")."""
+        self._call(calls.set_acl(key_id, permissions), timeout)
+
+    def get_acl(self, key_id: str, *, timeout: float | None = None) -> Acl:
+        return self._call(calls.get_acl(key_id), timeout)
+
+    # The end.
+
+    def close(self) -> None:
+        """Flush, say goodbye and hand unsettled messages back; raises what `flush` would."""
+        try:
+            self.flush(timeout=_CLOSE_S)
+        finally:
+            self._link.close()
+
+    def __enter__(self) -> "FilaClient":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._link.close()  # the error on its way says more than a failed flush would
+
+    def __repr__(self) -> str:
+        return f"<FilaClient {self._link.exchange.address}>"
+
+    def _ack(self, queue: str, ids: list[str], timeout: float | None) -> Ticket:
+        ticket = Ticket()
+        with self._link.lock:
+            self._link.exchange.ack(queue, queue_field(queue), ids, ticket, monotonic())
+            self._complete(ticket, "ack", timeout)
+        return ticket
+
+    def _nack(self, queue: str, ids: list[str], error: str, timeout: float | None) -> Ticket:
+        ticket = Ticket()
+        with self._link.lock:
+            self._link.exchange.nack(queue, queue_field(queue), ids, error, ticket, monotonic())
+            self._complete(ticket, "nack", timeout)
+        return ticket
+
+    def _call(self, call: Call[T], timeout: float | None) -> T:
+        ticket = Ticket()
+        request = Request(call.body, call.reply_type, call.repeatable, ticket)
+        with self._link.lock:
+            self._link.exchange.request(request)
+            self._complete(ticket, call.what, timeout)
+        return call.answer(ticket.one())
+
+    def _complete(self, ticket: Ticket, what: str, timeout: float | None) -> None:
+        ticket.seal()
+        self._link.push(monotonic())
+        self._link.complete(ticket, lambda: ticket.done, what, self._deadline(timeout))
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        return Deadline(self._options.timeout if timeout is None else timeout, monotonic())
+
+
+class SyncMessage(Message):
+    """A message of a synchronous consumer."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, received: ReceivedItem, client: FilaClient) -> None:
+        super().__init__(received)
+        self._client = client
+
+    def ack(self, *, timeout: float | None = None) -> None:
+        """Settle: done and gone."""
+        self._client.ack(self.queue, self.id, timeout=timeout)
+
+    def nack(self, error: str = "", *, timeout: float | None = None) -> None:
+        """Give back as failed; the queue's on_failure hook sees `error`."""
+        self._client.nack(self.queue, self.id, error, timeout=timeout)
+
+
+class Consumer:
+    """A subscription: iterate, or ask with `receive`. Ends when it or the client is closed.
+
+    After a lost connection it subscribes again by itself.
+    """
+
+    def __init__(self, client: FilaClient, stream: Stream) -> None:
+        self._client = client
+        self._stream = stream
+        self._arrival = threading.Condition(client._link.lock)
+        stream.wake = self._arrival.notify_all
+
+    @property
+    def queue(self) -> str:
+        return self._stream.queue
+
+    def __iter__(self) -> "Consumer":
+        return self
+
+    def __next__(self) -> SyncMessage:
+        received = self._take(None)
+        if received is None:
+            raise StopIteration
+        return SyncMessage(received, self._client)
+
+    def receive(self, timeout: float | None = None) -> SyncMessage | None:
+        """The next message; None when none came in time, or the consumer was closed."""
+        received = self._take(timeout)
+        return None if received is None else SyncMessage(received, self._client)
+
+    def receive_many(self, limit: int, timeout: float | None = None) -> list[SyncMessage]:
+        """Waits like `receive` for the first message and adds what else is here already."""
+        first = self._take(timeout)
+        if first is None:
+            return []
+        messages = [SyncMessage(first, self._client)]
+        buffer = self._stream.buffer
+        try:
+            while len(messages) < limit:
+                messages.append(SyncMessage(buffer.popleft(), self._client))
+        except IndexError:
+            pass
+        return messages
+
+    def close(self) -> None:
+        """Stop. Messages already handed out can still be settled."""
+        link = self._client._link
+        with link.lock:
+            link.exchange.cancel(self._stream)
+            link.push(monotonic())
+
+    def __enter__(self) -> "Consumer":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        stream = getattr(self, "_stream", None)
+        if stream is not None and not stream.closed and stream.error is None:
+            # No lock here: the collector may be running inside a thread that holds it.
+            link = self._client._link
+            link.orphans.append(stream)
+            link.nudge()
+
+    def _take(self, timeout: float | None) -> ReceivedItem | None:
+        stream = self._stream
+        try:
+            return stream.buffer.popleft()  # atomic: no lock needed while messages are here
+        except IndexError:
+            pass
+        deadline = None if timeout is None else monotonic() + timeout
+        with self._client._link.lock:
+            while not stream.buffer:
+                if stream.error is not None:
+                    raise stream.error.again()
+                if stream.closed:
+                    return None
+                remaining = None if deadline is None else deadline - monotonic()
+                if remaining is not None and remaining <= 0:
+                    return None
+                self._arrival.wait(remaining)
+            return stream.buffer.popleft()
+
+
+class Receipt(Generic[T]):
+    """What became of a call that nobody waited for."""
+
+    __slots__ = ("_client", "_ticket")
+
+    def __init__(self, client: FilaClient, ticket: Ticket) -> None:
+        self._client = client
+        self._ticket = ticket
+
+    @property
+    def done(self) -> bool:
+        return self._ticket.done
+
+    def result(self, timeout: float | None = None) -> T:
+        """What the call would have returned or raised; waits for it."""
+        ticket = self._ticket
+        link = self._client._link
+        deadline = self._client._deadline(timeout)
+        with link.lock:
+            link.wait(ticket, lambda: ticket.done, "receipt", deadline)
+        result: T = ticket.one()
+        return result
