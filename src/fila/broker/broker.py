@@ -28,6 +28,7 @@ from fila.core.command import (
     Nack,
     Redrive,
     SetConfig,
+    StoreAuth,
 )
 from fila.core.effect import Delivery, Effects
 from fila.core.lane import BODY, KEY
@@ -52,7 +53,7 @@ class Sink(Protocol):
 
     def deliver(self, delivery: Delivery) -> None: ...
 
-    def consumer_ended(self, consumer: str) -> None: ...
+    def consumer_ended(self, consumer: str, why: Rejection) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -174,7 +175,8 @@ class Broker:
         for ended in effects.ended:
             to = self._sinks.pop(ended.consumer.id, None)
             if to is not None:
-                to.consumer_ended(ended.consumer.id)
+                gone = rejection.queue_not_found(ended.consumer.queue.name)
+                to.consumer_ended(ended.consumer.id, gone)
                 dirty[to] = None
         for sink in dirty:
             sink.flush()
@@ -280,6 +282,11 @@ class Broker:
         if override is not None and override.queue in self._machine.state.queues:
             self.install_hooks(override.queue)
         return None
+
+    def store_auth(self, key: bytes, value: bytes | None) -> None:
+        """Keep a row about API keys; None removes it."""
+        self.begin()
+        self._machine.apply(StoreAuth(key, value))
 
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
         """Move dead letters back, a few per turn; `done` gets the number once it is committed."""

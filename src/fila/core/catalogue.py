@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from fila.core import effect, rejection, rows, throttle
 from fila.core.batch import (
+    DELETE,
     DELETE_QUEUE,
     DELETE_RANGE,
     DELETE_STATE,
+    PUT,
     PUT_QUEUE,
     PUT_STATE,
 )
 from fila.core.bucket import Bucket
-from fila.core.command import CreateQueue, SetConfig
+from fila.core.command import CreateQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
 from fila.core.lane import EMPTY
 from fila.core.ledger import Group
@@ -104,6 +106,13 @@ def set_config(state: State, command: SetConfig) -> Rejection | None:
     if state.journal:
         state.events.append(Event(state.now, effect.CONFIG_CHANGED, "", reason=f"{key}={value}"))
     return None
+
+
+def store_auth(state: State, command: StoreAuth) -> None:
+    """Write a row of the auth family, which neither config nor hooks can reach."""
+    kind = PUT if command.value is not None else DELETE
+    ops = state.ops(state.groups[0])
+    ops.append((kind | rows.AUTH, command.key, command.value or b""))
 
 
 def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:

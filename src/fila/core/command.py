@@ -27,6 +27,13 @@ class SetConfig(NamedTuple):
     value: str  # empty: remove
 
 
+class StoreAuth(NamedTuple):
+    """Keep, or without a value remove, a row of the auth family; the core does not read it."""
+
+    key: bytes
+    value: bytes | None
+
+
 class Enqueue(NamedTuple):
     """Messages for one queue, column by column. Ids ascend; bodies are as they came in."""
 
@@ -88,6 +95,7 @@ Command = (
     CreateQueue
     | DeleteQueue
     | SetConfig
+    | StoreAuth
     | Enqueue
     | Consume
     | Leave

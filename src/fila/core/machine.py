@@ -21,6 +21,7 @@ from fila.core.command import (
     Nack,
     Redrive,
     SetConfig,
+    StoreAuth,
 )
 from fila.core.consumer import Consumer
 from fila.core.effect import Effects, Event
@@ -88,6 +89,9 @@ class Machine:
             return catalogue.set_config(state, command)
         if isinstance(command, CreateQueue):
             return catalogue.create_queue(state, command)
+        if isinstance(command, StoreAuth):
+            catalogue.store_auth(state, command)
+            return None
         assert isinstance(command, DeleteQueue)
         return catalogue.delete_queue(state, command.queue)
 

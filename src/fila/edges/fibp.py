@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
-from fila.broker.broker import Broker
+from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
 from fila.core.rejection import Rejection
@@ -47,13 +47,14 @@ class FibpLimits(NamedTuple):
 class FibpConnection(asyncio.Protocol):
     def __init__(
         self,
-        broker: Broker,
+        sessions: Sessions,
         limits: FibpLimits,
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[FibpConnection], None],
         closed: Callable[[FibpConnection], None],
     ) -> None:
-        self.broker = broker
+        self.broker = sessions.broker
+        self._sessions = sessions
         self._limits = limits
         self._loop = loop
         self._opened = opened
@@ -66,8 +67,8 @@ class FibpConnection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._reading = True
         self._handshake_timer: asyncio.TimerHandle | None = None
-        self.number = 0
-        self.peer = "?"
+        self._expiry_timer: asyncio.TimerHandle | None = None
+        self.session: Session | None = None
         # Consume request id → (queue, consumer id), and the way back for deliveries.
         self._consumers: dict[int, tuple[str, str]] = {}
         self._requests: dict[str, int] = {}
@@ -76,9 +77,8 @@ class FibpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
-        self.number = self.broker.next_connection()
         peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        self.session = self._sessions.open(self, f"{peer[0]}:{peer[1]}" if peer else "?")
         _keep_alive(transport, self._limits)
         transport.set_write_buffer_limits(high=self._limits.outbound_bytes_max)
         self._handshake_timer = self._loop.call_later(self._limits.handshake_s, self._too_late)
@@ -109,7 +109,9 @@ class FibpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
         self._cancel_handshake_timer()
-        self._leave_all(release=False)
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        self._open_session().close()
         self._closed(self)
 
     # --- what the broker lets go (Sink)
@@ -143,11 +145,12 @@ class FibpConnection(asyncio.Protocol):
             )
         self._frame(op.DELIVERY, request_id, hot.encode_delivery(items), self._out.append)
 
-    def consumer_ended(self, consumer: str) -> None:
+    def consumer_ended(self, consumer: str, why: Rejection) -> None:
         request_id = self._requests.pop(consumer, None)
+        self._open_session().forget(consumer)
         if request_id is not None:
-            queue, _ = self._consumers.pop(request_id)
-            error = bodies.Error(errors.QUEUE_NOT_FOUND, f'queue "{queue}" does not exist', {})
+            del self._consumers[request_id]
+            error = bodies.Error(why.code, why.message, {})
             self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
 
     def flush(self) -> None:
@@ -204,7 +207,9 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.PING:
                 self.reply(op.PONG, request_id, b"")
             elif opcode == op.DISCONNECT:
-                self._leave_all(release=True)
+                self._consumers.clear()
+                self._requests.clear()
+                self._open_session().leave_all(release=True)
                 self._end()
             elif opcode != op.PONG:
                 fibp_admin.handle(self, opcode, request_id, body)
@@ -212,23 +217,33 @@ class FibpConnection(asyncio.Protocol):
             self._refuse(request_id, errors.INVALID_FRAME, str(error))
 
     def _handshake(self, request_id: int, body: bytes) -> None:
-        version = layouts.decode(bodies.Handshake, body).version
+        version, api_key = layouts.decode(bodies.Handshake, body)
         if version != PROTOCOL_VERSION:
             text = f"version {version} is not spoken here; use version {PROTOCOL_VERSION}"
             metadata = {"max_version": str(PROTOCOL_VERSION)}
             self._refuse(request_id, errors.UNSUPPORTED_VERSION, text, metadata)
             self._end()
             return
+        refused = self._open_session().admit(api_key)
+        if refused is not None:
+            self._refuse(request_id, refused.code, refused.message)
+            self._end()
+            return
         self._cancel_handshake_timer()
         self._state = State.OPEN
+        self._watch_expiry()
         ok = bodies.HandshakeOk(PROTOCOL_VERSION, 0, self._limits.frame_bytes_max)
         self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
 
     def _enqueue(self, request_id: int, body: bytes) -> None:
         items = hot.decode_enqueue(body)
+        session = self._open_session()
+        groups = _by_queue([item[0] for item in items])
+        if self._forbidden(request_id, groups, session.may_produce):
+            return
         results: list[tuple[int, bytes]] = [(0, b"")] * len(items)
-        for queue, places in _by_queue([item[0] for item in items]):
-            stored = self.broker.enqueue(queue, [items[place][1] for place in places])
+        for queue, places in groups:
+            stored = session.enqueue(queue, [items[place][1] for place in places])
             if isinstance(stored, Rejection):
                 for place in places:
                     results[place] = (stored.code, b"")
@@ -239,20 +254,28 @@ class FibpConnection(asyncio.Protocol):
 
     def _ack(self, request_id: int, body: bytes) -> None:
         items = hot.decode_acks(body)
+        session = self._open_session()
+        groups = _by_queue([item[0] for item in items])
+        if self._forbidden(request_id, groups, session.may_consume):
+            return
         codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-        for queue, places in _by_queue([item[0] for item in items]):
+        for queue, places in groups:
             known, ids = _parse_ids([items[place][1] for place in places], places)
-            reply = self.broker.ack(queue, ids, self.number)
+            reply = session.ack(queue, ids)
             _spread(reply, known, places, codes)
         self.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
 
     def _nack(self, request_id: int, body: bytes) -> None:
         items = hot.decode_nacks(body)
+        session = self._open_session()
+        groups = _by_queue([item[0] for item in items])
+        if self._forbidden(request_id, groups, session.may_consume):
+            return
         codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-        for queue, places in _by_queue([item[0] for item in items]):
+        for queue, places in groups:
             known, ids = _parse_ids([items[place][1] for place in places], places)
             texts = [items[place][2].decode() for place in known]
-            reply = self.broker.nack(queue, ids, texts, self.number)
+            reply = session.nack(queue, ids, texts)
             _spread(reply, known, places, codes)
         self.reply(op.NACK_RESULT, request_id, hot.encode_codes(codes))
 
@@ -266,7 +289,7 @@ class FibpConnection(asyncio.Protocol):
             text = f"a connection may have {self._limits.consumers_max} consumers; open another"
             self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, text), {})
             return
-        consumer = self.broker.consume(request.queue, self.number, self, request.prefetch or 0)
+        consumer = self._open_session().consume(request.queue, request.prefetch or 0)
         if isinstance(consumer, Rejection):
             self.refuse(request_id, consumer, {})
             return
@@ -277,15 +300,51 @@ class FibpConnection(asyncio.Protocol):
     def _cancel(self, request_id: int) -> None:
         found = self._consumers.pop(request_id, None)
         if found is not None:
-            queue, consumer = found
+            _, consumer = found
             self._requests.pop(consumer, None)
-            self.broker.leave(queue, consumer, release=False)
+            self._open_session().leave(consumer)
 
-    def _leave_all(self, release: bool) -> None:
-        consumers, self._consumers = self._consumers, {}
-        self._requests = {}
-        for queue, consumer in consumers.values():
-            self.broker.leave(queue, consumer, release)
+    def _forbidden(
+        self,
+        request_id: int,
+        groups: list[tuple[str, list[int]]],
+        permit: Callable[[str], Rejection | None],
+    ) -> bool:
+        """Refuse the whole request if one of its queues is out of bounds: nothing is stored."""
+        for queue, _ in groups:
+            refused = permit(queue)
+            if refused is not None:
+                self.refuse(request_id, refused, {})
+                return True
+        return False
+
+    # --- who is there
+
+    def expelled(self, why: Rejection) -> None:
+        """The caller's key is no longer valid: say so, then close."""
+        self._consumers.clear()
+        self._requests.clear()
+        if self._state is not State.CLOSED:
+            self._refuse(0, why.code, why.message)
+            self._end()
+
+    def _watch_expiry(self) -> None:
+        """Be there when the caller's key runs out."""
+        expires_ms = self._open_session().expires_ms()
+        if expires_ms:
+            left_s = (expires_ms - self._sessions.now_ms()) / 1000
+            wait_s = min(max(left_s, 0.0) + 0.001, 86_400.0)
+            self._expiry_timer = self._loop.call_later(wait_s, self._expires)
+
+    def _expires(self) -> None:
+        if self._state is State.OPEN:
+            self._open_session().recheck()
+            if self._state is State.OPEN:
+                self._watch_expiry()
+
+    def _open_session(self) -> Session:
+        assert self.session is not None, "a connection has a session from its first moment"
+        return self.session
 
     # --- bytes out
 
@@ -322,7 +381,7 @@ class FibpConnection(asyncio.Protocol):
             self._transport.close()
 
     def _too_late(self) -> None:
-        log.info("no handshake in time, closing", extra={"peer": self.peer})
+        log.info("no handshake in time, closing", extra={"peer": self._open_session().peer})
         self._end()
 
     def _cancel_handshake_timer(self) -> None:

@@ -1,12 +1,17 @@
-"""FIBP's admin operations: queues, config, stats, redrive, API keys."""
+"""FIBP's admin operations: queues, config, stats, redrive, API keys and ACLs.
+
+Failures come inside the result, but for GetStats and Redrive and for refusals of the guard, which
+are Error frames.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from fila.core import stats
+from fila.broker.session import Session
 from fila.core.rejection import Rejection
+from fila.security.permission import Permission
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.fields import LIST_ITEMS_MAX
@@ -14,38 +19,47 @@ from fila.wire.fields import LIST_ITEMS_MAX
 if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
 
+# What a handler gives back: the result, or a rejection that goes out as an Error frame, or nothing
+# yet (a redrive answers when it is done).
+Answer = tuple[object, ...] | Rejection | None
+
 
 def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes) -> None:
     """Carry out one admin request. A body that does not parse raises InvalidBody."""
-    _HANDLERS[opcode](connection, request_id, body)
+    session = connection.session
+    assert session is not None
+    if opcode == op.REDRIVE:
+        answer = _redrive(connection, session, request_id, body)
+    else:
+        answer = _HANDLERS[opcode](session, body)
+    if isinstance(answer, Rejection):
+        connection.refuse(request_id, answer, {})
+    elif answer is not None:
+        _send(connection, request_id, answer)
 
 
-def _create_queue(connection: FibpConnection, request_id: int, body: bytes) -> None:
+def _create_queue(session: Session, body: bytes) -> Answer:
     request = layouts.decode(bodies.CreateQueue, body)
-    fault = connection.broker.create_queue(
+    fault = session.create_queue(
         request.name, request.on_enqueue, request.on_failure, request.visibility_timeout_ms
     )
-    result = (
+    return _refusal(fault) or (
         bodies.CreateQueueResult(fault.code, "", fault.message)
         if fault
         else bodies.CreateQueueResult(errors.OK, request.name)
     )
-    _answer(connection, request_id, result)
 
 
-def _delete_queue(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    request = layouts.decode(bodies.DeleteQueue, body)
-    fault = connection.broker.delete_queue(request.queue)
-    _answer(connection, request_id, bodies.DeleteQueueResult(*(fault or (errors.OK, None))))
+def _delete_queue(session: Session, body: bytes) -> Answer:
+    fault = session.delete_queue(layouts.decode(bodies.DeleteQueue, body).queue)
+    return _refusal(fault) or bodies.DeleteQueueResult(*(fault or (errors.OK, None)))
 
 
-def _get_stats(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    request = layouts.decode(bodies.GetStats, body)
-    found = stats.stats(connection.broker.machine, request.queue, LIST_ITEMS_MAX)
+def _get_stats(session: Session, body: bytes) -> Answer:
+    found = session.stats(layouts.decode(bodies.GetStats, body).queue, LIST_ITEMS_MAX)
     if isinstance(found, Rejection):
-        connection.refuse(request_id, found, {})
-        return
-    result = bodies.GetStatsResult(
+        return found
+    return bodies.GetStatsResult(
         errors.OK,
         found.depth,
         found.in_flight,
@@ -61,59 +75,95 @@ def _get_stats(connection: FibpConnection, request_id: int, body: bytes) -> None
             for one in found.buckets
         ),
     )
-    _answer(connection, request_id, result)
 
 
-def _list_queues(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    found = stats.summaries(connection.broker.machine)[:LIST_ITEMS_MAX]
+def _list_queues(session: Session, body: bytes) -> Answer:
     queues = tuple(
-        bodies.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0) for one in found
+        bodies.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0)
+        for one in session.queues()[:LIST_ITEMS_MAX]
     )
-    _answer(connection, request_id, bodies.ListQueuesResult(errors.OK, 0, queues))
+    return bodies.ListQueuesResult(errors.OK, 0, queues)
 
 
-def _set_config(connection: FibpConnection, request_id: int, body: bytes) -> None:
+def _set_config(session: Session, body: bytes) -> Answer:
     request = layouts.decode(bodies.SetConfig, body)
-    fault = connection.broker.set_config(request.key, request.value)
-    _answer(connection, request_id, bodies.SetConfigResult(*(fault or (errors.OK, None))))
+    fault = session.set_config(request.key, request.value)
+    return _refusal(fault) or bodies.SetConfigResult(*(fault or (errors.OK, None)))
 
 
-def _get_config(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    request = layouts.decode(bodies.GetConfig, body)
-    value = connection.broker.machine.state.config.get(request.key, "")
-    _answer(connection, request_id, bodies.GetConfigResult(errors.OK, value))
+def _get_config(session: Session, body: bytes) -> Answer:
+    value = session.get_config(layouts.decode(bodies.GetConfig, body).key)
+    return value if isinstance(value, Rejection) else bodies.GetConfigResult(errors.OK, value)
 
 
-def _list_config(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    prefix = layouts.decode(bodies.ListConfig, body).prefix
-    config = connection.broker.machine.state.config
-    found = [bodies.ConfigEntry(*item) for item in sorted(config.items())]
-    entries = tuple(entry for entry in found if entry.key.startswith(prefix))[:LIST_ITEMS_MAX]
-    _answer(connection, request_id, bodies.ListConfigResult(errors.OK, entries))
+def _list_config(session: Session, body: bytes) -> Answer:
+    found = session.list_config(layouts.decode(bodies.ListConfig, body).prefix)
+    if isinstance(found, Rejection):
+        return found
+    entries = tuple(bodies.ConfigEntry(*pair) for pair in found[:LIST_ITEMS_MAX])
+    return bodies.ListConfigResult(errors.OK, entries)
 
 
-def _redrive(connection: FibpConnection, request_id: int, body: bytes) -> None:
+def _redrive(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> Answer:
     request = layouts.decode(bodies.Redrive, body)
 
     def done(moved: int) -> None:
         connection.broker.begin()
-        _answer(connection, request_id, bodies.RedriveResult(errors.OK, moved))
+        _send(connection, request_id, bodies.RedriveResult(errors.OK, moved))
 
-    fault = connection.broker.redrive(request.dlq_queue, request.limit, done)
-    if fault is not None:
-        connection.refuse(request_id, fault, {})
+    return session.redrive(request.dlq_queue, request.limit, done)
 
 
-def _no_keys(connection: FibpConnection, request_id: int, body: bytes) -> None:
-    text = "API keys and ACLs are not available: authentication is off on this broker"
-    connection.refuse(request_id, Rejection(errors.FORBIDDEN, text), {})
+def _create_key(session: Session, body: bytes) -> Answer:
+    request = layouts.decode(bodies.CreateApiKey, body)
+    made = session.create_key(request.name, request.expires_at_ms, request.is_superadmin)
+    if isinstance(made, Rejection):
+        return _refusal(made) or bodies.CreateApiKeyResult(made.code, "", "", False, made.message)
+    key, secret = made
+    return bodies.CreateApiKeyResult(errors.OK, key.id, secret, key.superadmin)
 
 
-def _answer(connection: FibpConnection, request_id: int, result: tuple[object, ...]) -> None:
+def _revoke_key(session: Session, body: bytes) -> Answer:
+    fault = session.revoke_key(layouts.decode(bodies.RevokeApiKey, body).key_id)
+    return _refusal(fault) or bodies.RevokeApiKeyResult(*(fault or (errors.OK, None)))
+
+
+def _list_keys(session: Session, body: bytes) -> Answer:
+    found = session.keys()
+    if isinstance(found, Rejection):
+        return found
+    keys = tuple(
+        bodies.ApiKeySummary(one.id, one.name, one.created_ms, one.expires_ms, one.superadmin)
+        for one in found[:LIST_ITEMS_MAX]
+    )
+    return bodies.ListApiKeysResult(errors.OK, keys)
+
+
+def _set_acl(session: Session, body: bytes) -> Answer:
+    request = layouts.decode(bodies.SetAcl, body)
+    permissions = tuple(Permission(one.kind, one.pattern) for one in request.permissions)
+    fault = session.set_acl(request.key_id, permissions)
+    return _refusal(fault) or bodies.SetAclResult(*(fault or (errors.OK, None)))
+
+
+def _get_acl(session: Session, body: bytes) -> Answer:
+    found = session.get_acl(layouts.decode(bodies.GetAcl, body).key_id)
+    if isinstance(found, Rejection):
+        return _refusal(found) or bodies.GetAclResult(found.code, message=found.message)
+    permissions = tuple(bodies.Permission(*one) for one in found.permissions)
+    return bodies.GetAclResult(errors.OK, found.id, found.superadmin, permissions)
+
+
+def _refusal(fault: Rejection | None) -> Rejection | None:
+    """A refusal of the guard is always an Error frame."""
+    return fault if fault is not None and fault.code == errors.FORBIDDEN else None
+
+
+def _send(connection: FibpConnection, request_id: int, result: tuple[object, ...]) -> None:
     connection.reply(layouts.opcode_of(result), request_id, layouts.encode(result))
 
 
-_HANDLERS: Final[dict[int, Callable[[FibpConnection, int, bytes], None]]] = {
+_HANDLERS: Final[dict[int, Callable[[Session, bytes], Answer]]] = {
     op.CREATE_QUEUE: _create_queue,
     op.DELETE_QUEUE: _delete_queue,
     op.GET_STATS: _get_stats,
@@ -121,10 +171,9 @@ _HANDLERS: Final[dict[int, Callable[[FibpConnection, int, bytes], None]]] = {
     op.SET_CONFIG: _set_config,
     op.GET_CONFIG: _get_config,
     op.LIST_CONFIG: _list_config,
-    op.REDRIVE: _redrive,
-    op.CREATE_API_KEY: _no_keys,
-    op.REVOKE_API_KEY: _no_keys,
-    op.LIST_API_KEYS: _no_keys,
-    op.SET_ACL: _no_keys,
-    op.GET_ACL: _no_keys,
+    op.CREATE_API_KEY: _create_key,
+    op.REVOKE_API_KEY: _revoke_key,
+    op.LIST_API_KEYS: _list_keys,
+    op.SET_ACL: _set_acl,
+    op.GET_ACL: _get_acl,
 }

@@ -6,15 +6,15 @@ import asyncio
 import logging
 import socket
 
-from fila.broker.broker import Broker
+from fila.broker.session import Sessions
 from fila.edges.fibp import FibpConnection, FibpLimits
 
 log = logging.getLogger("fila.listener")
 
 
 class Listener:
-    def __init__(self, broker: Broker, limits: FibpLimits) -> None:
-        self._broker = broker
+    def __init__(self, sessions: Sessions, limits: FibpLimits) -> None:
+        self._sessions = sessions
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._server: asyncio.Server | None = None
@@ -42,7 +42,7 @@ class Listener:
             log.warning("connections did not close in time", extra={"open": len(self._connections)})
 
     def _connect(self) -> FibpConnection:
-        return FibpConnection(self._broker, self._limits, self._loop, self._opened, self._closed)
+        return FibpConnection(self._sessions, self._limits, self._loop, self._opened, self._closed)
 
     def _opened(self, connection: FibpConnection) -> None:
         self._connections.add(connection)

@@ -10,12 +10,16 @@ from collections.abc import Callable
 from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.ids import Ids
+from fila.broker.session import Sessions
+from fila.core import rows
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.edges.fibp import FibpLimits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
+from fila.security.guard import Guard
+from fila.security.keyring import Keyring
 from fila.server.flusher import Flusher
 from fila.server.settings import Settings
 from fila.storage.committer import OsCommitter
@@ -76,7 +80,12 @@ class Node:
         )
         for queue in queues:
             self.broker.install_hooks(queue)
-        self._listener = Listener(self.broker, fibp_limits(settings))
+        stored = self._store.scan(rows.AUTH, b"", b"\xff", 1 << 62, 1 << 62)
+        guard = Guard(Keyring(stored), settings.auth.bootstrap_apikey, settings.auth_enabled)
+        sessions = Sessions(
+            self.broker, guard, secrets.token_hex, lambda: clock.now_ns() // 1_000_000
+        )
+        self._listener = Listener(sessions, fibp_limits(settings))
 
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""

@@ -18,7 +18,7 @@ from fila.server.settings import Settings
 
 SEARCH_PATH = (Path("fila.toml"), Path("/etc/fila/fila.toml"))
 # Sections that would change who may do what: starting without them would be worse than not at all.
-REFUSED_SECTIONS = ("tls", "auth", "cluster")
+REFUSED_SECTIONS = ("tls", "cluster")
 _SPECIAL = {
     "FILA_PORT_FILE",
     "FILA_FIBP_PORT_FILE",
@@ -56,10 +56,10 @@ def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]
         elif name.startswith("FILA_") and name not in _SPECIAL:
             warnings.append(f"environment variable {name} is not a setting; it is ignored")
     if environ.get("FILA_BOOTSTRAP_APIKEY"):
-        raise ConfigError(
-            "FILA_BOOTSTRAP_APIKEY: this version cannot check API keys, and will not start "
-            "as if it did; unset it"
-        )
+        secret = environ["FILA_BOOTSTRAP_APIKEY"]
+        settings = _set(settings, "auth", "bootstrap_apikey", secret, "FILA_BOOTSTRAP_APIKEY")
+    if settings.auth.bootstrap_apikey:
+        settings = replace(settings, auth_enabled=True)
     for name, text in overrides.items():
         section, _, key = name.partition(".")
         settings = _set(settings, section, key, text, f"--{key.replace('_', '-')}")
@@ -92,6 +92,8 @@ def _apply_file(settings: Settings, file: Path, warnings: list[str]) -> Settings
         if not isinstance(table, dict):
             warnings.append(_unknown(f"{file}: {section}", section, _sections()))
             continue
+        if section == "auth":
+            settings = replace(settings, auth_enabled=True)
         for key, value in table.items():
             settings = _set_known(settings, section, key, value, str(file), warnings)
     return settings
@@ -148,7 +150,7 @@ def _check_addresses(settings: Settings) -> None:
 
 
 def _sections() -> list[str]:
-    return [one.name for one in fields(Settings)]
+    return [one.name for one in fields(Settings) if not one.metadata.get("hidden")]
 
 
 def _unknown(where: str, name: str, known: list[str]) -> str:

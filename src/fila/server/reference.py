@@ -32,7 +32,7 @@ are runtime config, see `fila config --help`.
 
 def configuration_reference() -> str:
     parts = [_HEAD]
-    for section in fields(Settings):
+    for section in _sections():
         table = getattr(Settings(), section.name)
         parts.append(f"\n## [{section.name}]\n\n{type(table).__doc__}\n")
         parts.append("| key | default | meaning |\n|---|---|---|")
@@ -55,12 +55,18 @@ def _meaning(one: Field[Any]) -> str:
 
 def _all_defaults() -> str:
     lines = []
-    for section in fields(Settings):
+    for section in _sections():
+        if section.name == "auth":
+            continue  # its presence alone turns authentication on
         table = getattr(Settings(), section.name)
         lines.append(f"[{section.name}]")
         lines += [f"{one.name} = {_toml(getattr(table, one.name))}" for one in fields(table)]
         lines.append("")
     return "\n".join(lines)
+
+
+def _sections() -> list[Field[Any]]:
+    return [one for one in fields(Settings) if not one.metadata.get("hidden")]
 
 
 def _toml(value: object) -> str:

@@ -114,6 +114,17 @@ class LuaSettings:
 
 
 @dataclass(frozen=True)
+class AuthSettings:
+    """Who may connect. The section's presence turns authentication on."""
+
+    bootstrap_apikey: str = setting(
+        "",
+        "A key that may do everything, to make the first keys with. Also: FILA_BOOTSTRAP_APIKEY. "
+        "Keep it out of files others can read.",
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """What the server writes to standard error."""
 
@@ -134,7 +145,9 @@ class Settings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     fibp: FibpSettings = field(default_factory=FibpSettings)
     lua: LuaSettings = field(default_factory=LuaSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    auth_enabled: bool = field(default=False, metadata={"hidden": True})
 
     @property
     def listen_addr(self) -> str:

@@ -1,0 +1,285 @@
+"""A session: one caller on one connection. May it? Then the broker does it.
+
+Both protocols stand on this layer; it knows neither's bytes. Permission is asked before anything is
+looked up, so a refusal tells nothing about what exists.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from fila.broker.broker import Broker, Sink
+from fila.core import stats
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.stats import QueueStats, QueueSummary
+from fila.security.guard import Guard, Identity
+from fila.security.keyring import NAME_BYTES_MAX, PERMISSIONS_MAX, ApiKey
+from fila.security.permission import CONSUME, PRODUCE, Permission
+
+audit = logging.getLogger("fila.audit")
+
+
+class Door(Sink, Protocol):
+    """A connection as its session sees it."""
+
+    def expelled(self, why: Rejection) -> None:
+        """The caller's key is no longer valid: say so and close."""
+
+
+class Sessions:
+    """Everybody who is here, so that a change of keys reaches them at once."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        guard: Guard,
+        random_hex: Callable[[int], str],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.broker = broker
+        self.guard = guard
+        self.random_hex = random_hex
+        self.now_ms = now_ms
+        self._open: set[Session] = set()
+
+    def open(self, door: Door, peer: str) -> Session:
+        session = Session(self, door, peer)
+        self._open.add(session)
+        return session
+
+    def close(self, session: Session) -> None:
+        self._open.discard(session)
+
+    def keys_changed(self, key_id: str) -> None:
+        """A key was revoked or may do other things now."""
+        for session in [one for one in self._open if one.identity.key_id == key_id]:
+            session.recheck()
+
+
+class Session:
+    def __init__(self, sessions: Sessions, door: Door, peer: str) -> None:
+        self._sessions = sessions
+        self._broker = sessions.broker
+        self._guard = sessions.guard
+        self._door = door
+        self.peer = peer
+        self.number = self._broker.next_connection()
+        self.identity = Identity("", False, "nobody yet")
+        self._consumers: dict[str, str] = {}  # consumer id → queue
+
+    # --- who
+
+    def admit(self, secret: str | None) -> Rejection | None:
+        identity = self._guard.admit(secret, self._sessions.now_ms())
+        if isinstance(identity, Rejection):
+            return self._refused("connect", identity)
+        self.identity = identity
+        return None
+
+    def expires_ms(self) -> int:
+        """When the caller's key runs out; 0 for never."""
+        key = self._guard.keyring.get(self.identity.key_id) if self.identity.key_id else None
+        return key.expires_ms if key is not None else 0
+
+    def recheck(self) -> None:
+        """Expel a caller whose key is gone; end consumers it may no longer have."""
+        gone = self._guard.still_valid(self.identity, self._sessions.now_ms())
+        if gone is not None:
+            self.leave_all(release=False)
+            self._door.expelled(gone)
+            return
+        for consumer, queue in list(self._consumers.items()):
+            refused = self._guard.permit(self.identity, CONSUME, queue)
+            if refused is not None:
+                self.leave(consumer)
+                self._broker.begin()
+                self._broker.after_commit(
+                    lambda consumer=consumer, refused=refused: self._end(consumer, refused)  # type: ignore[misc]
+                )
+
+    def close(self) -> None:
+        """The connection is gone; what it holds stays leased."""
+        self.leave_all(release=False)
+        self._sessions.close(self)
+
+    # --- messages
+
+    def may_produce(self, queue: str) -> Rejection | None:
+        refused = self._guard.permit(self.identity, PRODUCE, queue)
+        return self._refused("enqueue", refused) if refused else None
+
+    def may_consume(self, queue: str) -> Rejection | None:
+        refused = self._guard.permit(self.identity, CONSUME, queue)
+        return self._refused("consume", refused) if refused else None
+
+    def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
+        """After `may_produce` said nothing."""
+        return self._broker.enqueue(queue, bodies)
+
+    def ack(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
+        """After `may_consume` said nothing."""
+        return self._broker.ack(queue, ids, self.number)
+
+    def nack(self, queue: str, ids: list[bytes], errors: list[str]) -> list[int] | Rejection:
+        """After `may_consume` said nothing."""
+        return self._broker.nack(queue, ids, errors, self.number)
+
+    def consume(self, queue: str, prefetch: int) -> str | Rejection:
+        refused = self.may_consume(queue)
+        if refused is not None:
+            return refused
+        consumer = self._broker.consume(queue, self.number, self._door, prefetch)
+        if not isinstance(consumer, Rejection):
+            self._consumers[consumer] = queue
+        return consumer
+
+    def leave(self, consumer: str) -> None:
+        """End one consumer; what it holds stays leased."""
+        queue = self._consumers.pop(consumer, None)
+        if queue is not None:
+            self._broker.leave(queue, consumer, release=False)
+
+    def leave_all(self, release: bool) -> None:
+        consumers, self._consumers = self._consumers, {}
+        for consumer, queue in consumers.items():
+            self._broker.leave(queue, consumer, release)
+
+    def forget(self, consumer: str) -> None:
+        """The broker ended the consumer."""
+        self._consumers.pop(consumer, None)
+
+    # --- queues and config
+
+    def create_queue(
+        self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int
+    ) -> Rejection | None:
+        what = f'create queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.create_queue(queue, on_enqueue, on_failure, visibility_ms)
+        )
+
+    def delete_queue(self, queue: str) -> Rejection | None:
+        what = f'delete queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.delete_queue(queue)
+        )
+
+    def stats(self, queue: str, keys_max: int) -> QueueStats | Rejection:
+        what = f'stats of queue "{queue}"'
+        refused = self._forbidden(what, self._guard.permit_admin(self.identity, queue))
+        return refused or stats.stats(self._broker.machine, queue, keys_max)
+
+    def queues(self) -> list[QueueSummary]:
+        found = stats.summaries(self._broker.machine)
+        return [one for one in found if self._guard.sees(self.identity, one.name)]
+
+    def set_config(self, key: str, value: str) -> Rejection | None:
+        what = f'set config "{key}"'
+        return self._forbidden(what, self._guard.permit_all(self.identity)) or self._done(
+            what, self._broker.set_config(key, value)
+        )
+
+    def get_config(self, key: str) -> str | Rejection:
+        refused = self._forbidden("get config", self._guard.permit_all(self.identity))
+        return refused or self._broker.machine.state.config.get(key, "")
+
+    def list_config(self, prefix: str) -> list[tuple[str, str]] | Rejection:
+        refused = self._forbidden("list config", self._guard.permit_all(self.identity))
+        if refused is not None:
+            return refused
+        config = self._broker.machine.state.config
+        return [(key, value) for key, value in sorted(config.items()) if key.startswith(prefix)]
+
+    def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
+        what = f'redrive "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.redrive(queue, count, done)
+        )
+
+    # --- keys
+
+    def create_key(
+        self, name: str, expires_ms: int, superadmin: bool
+    ) -> tuple[ApiKey, str] | Rejection:
+        """A new key and its secret, which is shown this once."""
+        refused = self._forbidden(
+            "create API key", self._guard.may_create(self.identity, superadmin)
+        )
+        if refused is not None:
+            return refused
+        if not name or len(name.encode()) > NAME_BYTES_MAX or not name.isprintable():
+            return invalid_value("API key name", f"use 1 to {NAME_BYTES_MAX} printable bytes")
+        now_ms = self._sessions.now_ms()
+        if 0 < expires_ms <= now_ms:
+            return invalid_value("expiry", "it lies in the past")
+        keyring = self._guard.keyring
+        key, secret, row = keyring.create(
+            name, expires_ms, superadmin, now_ms, self._sessions.random_hex
+        )
+        self._broker.store_auth(row.key, row.value)
+        self._done(f'create API key {key.id} "{name}"', None)
+        return key, secret
+
+    def revoke_key(self, id: str) -> Rejection | None:
+        what = f"revoke API key {id!r}"
+        refused = self._forbidden(what, self._guard.may_revoke(self.identity, id))
+        found = refused or self._guard.key(id)
+        if isinstance(found, Rejection):
+            return found
+        row = self._guard.keyring.revoke(id)
+        self._broker.store_auth(row.key, row.value)
+        self._sessions.keys_changed(id)
+        return self._done(what, None)
+
+    def keys(self) -> list[ApiKey] | Rejection:
+        refused = self._forbidden("list API keys", self._guard.permit_all(self.identity))
+        return refused or self._guard.keyring.all()
+
+    def set_acl(self, id: str, permissions: tuple[Permission, ...]) -> Rejection | None:
+        what = f"set ACL of key {id!r}"
+        if len(permissions) > PERMISSIONS_MAX:
+            return invalid_value("ACL", f"a key may have {PERMISSIONS_MAX} permissions")
+        refused = self._guard.may_set_acl(self.identity, id, permissions)
+        if refused is not None:
+            return self._refused(what, refused)
+        found = self._guard.key(id)
+        if isinstance(found, Rejection):
+            return found
+        row = self._guard.keyring.set_permissions(id, permissions)
+        self._broker.store_auth(row.key, row.value)
+        self._sessions.keys_changed(id)
+        return self._done(what, None)
+
+    def get_acl(self, id: str) -> ApiKey | Rejection:
+        refused = self._forbidden("get ACL", self._guard.permit_all(self.identity))
+        return refused or self._guard.key(id)
+
+    # --- the audit log
+
+    def _forbidden(self, what: str, refused: Rejection | None) -> Rejection | None:
+        return self._refused(what, refused) if refused is not None else None
+
+    def _refused(self, what: str, why: Rejection) -> Rejection:
+        audit.warning(
+            "refused",
+            extra={
+                "who": self.identity.label,
+                "peer": self.peer,
+                "action": what,
+                "why": why.message,
+            },
+        )
+        return why
+
+    def _done(self, what: str, reply: Rejection | None) -> Rejection | None:
+        if reply is None:
+            audit.info(
+                "done", extra={"who": self.identity.label, "peer": self.peer, "action": what}
+            )
+        return reply
+
+    def _end(self, consumer: str, why: Rejection) -> None:
+        self._door.consumer_ended(consumer, why)
+        self._door.flush()
