@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 
 from fila.broker.session import Sessions
 from fila.edges.fibp import FibpConnection, FibpLimits
@@ -22,10 +23,18 @@ class Listener:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def listen(self, host: str, port: int) -> tuple[str, int]:
+    async def listen(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None
+    ) -> tuple[str, int]:
         """Bind and accept. Returns the address that was bound (port 0 picks a free one)."""
         self._server = await self._loop.create_server(
-            self._connect, host or None, port, backlog=1024, reuse_address=True
+            self._connect,
+            host or None,
+            port,
+            backlog=1024,
+            reuse_address=True,
+            ssl=tls,
+            ssl_handshake_timeout=self._limits.handshake_s if tls else None,
         )
         bound = self._server.sockets[0].getsockname()
         return bound[0], bound[1]

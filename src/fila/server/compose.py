@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import ssl
 from collections.abc import Callable
 
 from fila.broker.broker import Broker
@@ -14,6 +15,7 @@ from fila.broker.session import Sessions
 from fila.core import rows
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
+from fila.edges import tls
 from fila.edges.fibp import FibpLimits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
@@ -46,7 +48,8 @@ class Node:
                 write_buffer_bytes=storage.write_buffer_bytes,
             ),
         )
-        clock = Clock()
+        self._tls: ssl.SSLContext | None = None
+        self._clock = clock = Clock()
         began_ns = elapsed_ns()
         machine = load(self._store, core_settings(settings), clock.now_ns())
         clock.never_before(machine.state.now)
@@ -90,12 +93,32 @@ class Node:
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""
         host, port = parse_address(self._settings.listen_addr)
+        if self._settings.tls.cert_file:
+            self._tls = tls.server_context(self._tls_files(), self._wall_s())
         try:
-            return await self._listener.listen(host, port)
+            return await self._listener.listen(host, port, self._tls)
         except OSError as error:
             raise OSError(
                 f"cannot listen on {self._settings.listen_addr}: {error.strerror}"
             ) from error
+
+    def reload_certificates(self) -> None:
+        """Read the certificate files again; a fault is logged and the old ones stay in use."""
+        if self._tls is None:
+            return
+        try:
+            tls.load(self._tls, self._tls_files(), self._wall_s())
+        except tls.TlsError as error:
+            log.error(f"certificates not reloaded: {error}")
+        else:
+            log.info("certificates reloaded")
+
+    def _tls_files(self) -> tls.TlsFiles:
+        files = self._settings.tls
+        return tls.TlsFiles(files.cert_file, files.key_file, files.ca_file)
+
+    def _wall_s(self) -> float:
+        return self._clock.now_ns() / 1e9
 
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""

@@ -18,7 +18,13 @@ from fila.server.settings import Settings
 
 SEARCH_PATH = (Path("fila.toml"), Path("/etc/fila/fila.toml"))
 # Sections that would change who may do what: starting without them would be worse than not at all.
-REFUSED_SECTIONS = ("tls", "cluster")
+REFUSED_SECTIONS = ("cluster",)
+# Other names under which settings are known.
+ALIASES = {
+    ("tls", "server_cert"): "cert_file",
+    ("tls", "server_key"): "key_file",
+    ("tls", "ca_cert"): "ca_file",
+}
 _SPECIAL = {
     "FILA_PORT_FILE",
     "FILA_FIBP_PORT_FILE",
@@ -64,6 +70,7 @@ def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]
         section, _, key = name.partition(".")
         settings = _set(settings, section, key, text, f"--{key.replace('_', '-')}")
     _check_addresses(settings)
+    _check_tls(settings, "tls" in _sections_of(file))
     return Loaded(settings, str(file) if file else "defaults", warnings)
 
 
@@ -105,6 +112,7 @@ def _set_known(
     if section not in _sections():
         warnings.append(_unknown(f"{where}: [{section}]", section, _sections()))
         return settings
+    key = ALIASES.get((section, key), key)
     known = [one.name for one in fields(getattr(settings, section))]
     if key not in known:
         warnings.append(_unknown(f"{where}: {section}.{key}", key, known))
@@ -147,6 +155,21 @@ def _check_addresses(settings: Settings) -> None:
                 parse_address(address)
             except (ValueError, OSError) as error:
                 raise ConfigError(f"{name}.listen_addr: {error}") from error
+
+
+def _check_tls(settings: Settings, section_present: bool) -> None:
+    tls = settings.tls
+    if bool(tls.cert_file) != bool(tls.key_file):
+        raise ConfigError("tls: cert_file and key_file go together")
+    if (section_present or tls.ca_file) and not tls.cert_file:
+        raise ConfigError("tls: cert_file and key_file are missing")
+
+
+def _sections_of(file: Path | None) -> set[str]:
+    if file is None:
+        return set()
+    with file.open("rb") as stream:
+        return set(tomllib.load(stream))
 
 
 def _sections() -> list[str]:

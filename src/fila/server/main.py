@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from fila import __version__
+from fila.edges.tls import TlsError
 from fila.server.config import ConfigError, load
 from fila.server.settings import Settings
 from fila.storage.contract import StoreError
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         log.warning(warning)
     try:
         return _run(loaded.settings)
-    except (StoreError, OSError) as error:
+    except (StoreError, TlsError, OSError) as error:
         return _fail(str(error))
 
 
@@ -72,6 +73,7 @@ async def _serve(settings: Settings) -> int:
         stop.set()
 
     node = Node(settings, loop, on_fault)
+    loop.add_signal_handler(signal.SIGHUP, node.reload_certificates)
     try:
         host, port = await node.start()
     except BaseException:

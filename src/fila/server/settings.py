@@ -125,6 +125,17 @@ class AuthSettings:
 
 
 @dataclass(frozen=True)
+class TlsSettings:
+    """Encryption of everything on the port. Certificates are read again on SIGHUP."""
+
+    cert_file: str = setting("", "Server certificate, PEM. Turns TLS on. Also: `server_cert`.")
+    key_file: str = setting("", "Its private key, PEM. Also: `server_key`.")
+    ca_file: str = setting(
+        "", "When given, clients must show a certificate signed by it. Also: `ca_cert`."
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """What the server writes to standard error."""
 
@@ -146,6 +157,7 @@ class Settings:
     fibp: FibpSettings = field(default_factory=FibpSettings)
     lua: LuaSettings = field(default_factory=LuaSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
+    tls: TlsSettings = field(default_factory=TlsSettings)
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
 

@@ -1,0 +1,81 @@
+"""TLS for everything on the port: certificates checked at start, reloaded without a restart."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ALPN_FIBP: Final = "fila/1"
+ALPN_GRPC: Final = "h2"
+
+
+class TlsError(Exception):
+    """A certificate that cannot be used: which file, and why."""
+
+
+class TlsFiles(NamedTuple):
+    cert: str
+    key: str
+    ca: str  # empty: clients need no certificate
+
+
+def server_context(files: TlsFiles, now_s: float) -> ssl.SSLContext:
+    """A context for the listener. With a CA, clients must show a certificate it signed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.set_alpn_protocols([ALPN_GRPC, ALPN_FIBP])
+    load(context, files, now_s)
+    if files.ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def load(context: ssl.SSLContext, files: TlsFiles, now_s: float) -> None:
+    """(Re)read the files into the context; new handshakes use them, open connections stay."""
+    _readable("cert_file", files.cert)
+    _readable("key_file", files.key)
+    _not_expired(files.cert, now_s)
+    # Tried on a context of its own first: a bad pair must not spoil the one in use.
+    for target in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+        try:
+            target.load_cert_chain(files.cert, files.key, password=_no_password)
+        except ssl.SSLError as error:
+            if "KEY_VALUES_MISMATCH" in str(error):
+                raise TlsError(
+                    f"tls.key_file: {files.key} does not belong to {files.cert}"
+                ) from error
+            raise TlsError(f"tls.cert_file: {files.cert} with {files.key}: {error}") from error
+        except ValueError as error:
+            raise TlsError(f"tls.key_file: {files.key} is encrypted; decrypt it first") from error
+        if files.ca:
+            _readable("ca_file", files.ca)
+            try:
+                target.load_verify_locations(files.ca)
+            except ssl.SSLError as error:
+                raise TlsError(f"tls.ca_file: {files.ca} holds no certificate") from error
+
+
+def _readable(setting: str, path: str) -> None:
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise TlsError(f"tls.{setting}: {path}: {error.strerror}") from error
+
+
+def _not_expired(path: str, now_s: float) -> None:
+    decode = ssl._ssl._test_decode_cert  # type: ignore[attr-defined]  # the only reader in the stdlib
+    try:
+        certificate = decode(path)
+    except Exception as error:
+        raise TlsError(f"tls.cert_file: {path} holds no certificate") from error
+    if ssl.cert_time_to_seconds(certificate["notAfter"]) < now_s:
+        raise TlsError(f"tls.cert_file: {path} expired on {certificate['notAfter']}")
+    if ssl.cert_time_to_seconds(certificate["notBefore"]) > now_s + 300:
+        raise TlsError(f"tls.cert_file: {path} is not valid before {certificate['notBefore']}")
+
+
+def _no_password() -> str:
+    raise ValueError("encrypted")
