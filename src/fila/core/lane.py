@@ -96,7 +96,7 @@ class Lane:
         self.window: deque[Entry] = deque()
         self.window_bytes = 0
         self.horizon = b""
-        self.delivered = b""  # highest message key ever delivered: the horizon stays above it
+        self.delivered = b""  # highest message key ever taken out: the horizon stays above it
         self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
         self.label = b""  # how an edge writes the lane's keys; opaque here
         self.label_weight = 0

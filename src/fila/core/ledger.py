@@ -68,7 +68,7 @@ class Group:
         ops.append((PUT_STATE, rows.ledger_key(self.number, position), b"".join(parts)))
         self._rows.append((position, touched))
         self._mentions += len(touched)
-        while self._mentions > mentions_max or len(self._rows) > ROWS_MAX:
+        while len(self._rows) > 1 and (self._mentions > mentions_max or len(self._rows) > ROWS_MAX):
             self._fold(ops, now)
         return Batch(self.number, position, ops)
 

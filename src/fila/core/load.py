@@ -28,7 +28,7 @@ def load(reader: Reader, settings: Settings, now: int) -> Machine:
     ledgers = {number: _read_ledger(reader, number) for number in state.groups}
     seen = [row.now_ns for ledger in ledgers.values() for _, row in ledger[-1:]]
     state.now = max([now, *seen])
-    for position, _ in ledgers[0][-1:]:
+    for position, _ in ledgers[0]:
         state.groups[0].restore(position, [])
     _load_buckets(state)
     for number, ledger in ledgers.items():
@@ -68,6 +68,9 @@ def unload_group(state: State, number: int) -> None:
         del state.queues[queue.name]
         state.deadlines.disarm(queue)
         state.due.pop(queue, None)
+        if queue.touched:
+            state.touched.remove(queue)
+            queue.touched = False
         for key in queue.keys.values():
             for lane in key.lanes.values():
                 state.window_bytes -= lane.window_bytes
@@ -173,7 +176,8 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             lane.leased += 1
             lane.delivered = max(lane.delivered, key)
             lease.remaining += 1
-        queue.leases[number] = lease
+        if lease.remaining:
+            queue.leases[number] = lease
     if queue.leases:
         state.deadlines.arm(queue, next(iter(queue.leases.values())).expires_ns)
 
@@ -181,8 +185,7 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
 def _load_head(state: State, lane: Lane) -> None:
     queue = lane.queue
     key = lane.key
-    newest = max(key.lanes.values(), key=lambda one: one.tail)
-    key.weight = newest.weight_seen
+    key.weight = lane.weight_seen  # the same in all of its lanes
     if lane.pending or lane.leased:
         state.idle.pop(lane, None)
     if lane.pending == 0:

@@ -167,7 +167,7 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         if lane is None:
             lane = state.lane(queue, fairness_key, throttle_keys)
         if weight != lane.key.weight:
-            queue.ring.set_weight(lane.key, weight)
+            state.set_weight(queue, lane.key, weight)
         entry = state.store(lane, id, 0, weight, now, body, delays[at] if delays else 0)
         at += 1
         if state.journal:

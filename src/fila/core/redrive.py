@@ -70,10 +70,9 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
             heapq.heappop(heap)
         state.ops(dlq.group).append((DELETE_MESSAGE, entry[KEY], b""))
         target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
-        parent.ring.set_weight(target.key, assignment.weight)
-        again = state.store(
-            target, id, 0, assignment.weight, entry[ENQUEUED], entry[BODY], delay_ms=0
-        )
+        weight = max(assignment.weight, 1)
+        state.set_weight(parent, target.key, weight)
+        again = state.store(target, id, 0, weight, entry[ENQUEUED], entry[BODY], delay_ms=0)
         if state.journal:
             event = state.event_of(effect.REDRIVEN, target, again)
             state.events.append(event._replace(source_queue=dlq.name))

@@ -137,7 +137,7 @@ def _fail(
     dlq = catalogue.dead_letters_of(state, queue) if verdict.dead_letter else None
     if dlq is not None:
         target = state.lane(dlq, lane.key.name, lane.throttle_keys)
-        dlq.ring.set_weight(target.key, entry[WEIGHT])
+        state.set_weight(dlq, target.key, entry[WEIGHT])
         delay_ms = 0
         queue.counters.dead_lettered += 1
     else:

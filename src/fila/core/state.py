@@ -132,6 +132,13 @@ class State:
             key = rows.lane_key(oldest.queue.number, oldest.number)
             self.ops(oldest.queue.group).append((DELETE_STATE, key, b""))
 
+    def set_weight(self, queue: Queue, key: FairnessKey, weight: int) -> None:
+        """The weight of the newest message is the key's; it is stored with all of its lanes."""
+        if weight != key.weight:
+            queue.ring.set_weight(key, weight)
+            for lane in key.lanes.values():
+                self.touch(lane)
+
     # --- pending messages
 
     def store(
@@ -214,6 +221,8 @@ class State:
             lane.queue.keys_pending -= 1
         self.touch(lane)
         self.fill_window(lane)
+        if entry[KEY] > lane.delivered:
+            lane.delivered = entry[KEY]
         if lane.window:
             self.new_head(lane)
         else:
@@ -364,7 +373,10 @@ class State:
                 active_ns = now - stall_ns
                 lane.key.drop_lane(lane, active_ns)
                 lane.key.add_lane(lane, active_ns)
-        elif lane.state == DELAYED or lane.state == EMPTY:
+        elif lane.state == PARKED:
+            if future:
+                self.make_unready(lane, DELAYED)
+        else:
             if future:
                 self.make_unready(lane, DELAYED)
             else:

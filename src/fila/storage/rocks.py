@@ -115,6 +115,7 @@ class RocksStore:
         with contextlib.suppress(Exception):
             self._db.flush_wal(True)
         self._db.close()
+        self._handles = []  # they keep the database open, and its lock taken
 
     def flush(self) -> None:
         """Write the memtables out and compact: for benchmarks and tests."""
