@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -114,9 +113,6 @@ def test_positions_go_on_after_a_restart() -> None:
     assert turns.queue("q").group.position == position + 1
 
 
-# BUG (core/ledger.py, close_batch): a turn that touches more lanes than `ledger_mentions` folds its
-# own record away with the rest: position, time and stall clocks of the group are lost at a restart.
-@pytest.mark.xfail(reason="a record larger than the limit folds itself away", strict=True)
 def test_a_turn_that_touches_more_lanes_than_the_limit_keeps_its_record() -> None:
     turns = Turns(Settings(ledger_mentions=3))
     turns.create("q")
@@ -127,9 +123,6 @@ def test_a_turn_that_touches_more_lanes_than_the_limit_keeps_its_record() -> Non
     assert again.machine.state.now == turns.now
 
 
-# BUG (core/load.py, load): of the catalogue's records only the newest is taken up again, so those
-# before it are never folded: up to 1,023 rows stay behind for good with every restart.
-@pytest.mark.xfail(reason="the catalogue's old records are forgotten at a restart", strict=True)
 def test_restarts_do_not_pile_up_records_of_the_catalogue() -> None:
     turns = Turns()
     for _ in range(3):

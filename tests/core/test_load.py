@@ -281,10 +281,6 @@ def test_a_count_without_its_messages_is_noticed() -> None:
         turns.restart()
 
 
-# BUG (core/load.py, _load_leases): a stored lease whose messages are all gone is kept with nothing
-# left in it. When it runs out, due_lease names it for ever and no Expire can end it: the broker
-# spins. (On one node the rows go together; a replicated log may leave lease operations out.)
-@pytest.mark.xfail(reason="a lease without messages is never due to an end", strict=True)
 def test_a_stored_lease_whose_messages_are_gone_does_not_keep_the_broker_busy() -> None:
     turns = Turns()
     turns.create("q")
@@ -303,10 +299,6 @@ def test_a_stored_lease_whose_messages_are_gone_does_not_keep_the_broker_busy() 
     assert machine.due_lease() is None
 
 
-# BUG (core/load.py, _load_head): the weight of a key is taken from the lane with the newest tail;
-# a delayed message does not move the tail, and equal tails are settled by lane number. The newest
-# mention (ledger_position) tells the weight without guessing.
-@pytest.mark.xfail(reason="the weight comes from the wrong lane after a restart", strict=True)
 @pytest.mark.parametrize("delay_ms", [0, 1_000])
 def test_the_weight_of_a_key_with_two_lanes_is_that_of_its_newest_message(delay_ms: int) -> None:
     turns = Turns()
@@ -341,9 +333,6 @@ def test_an_unloaded_group_leaves_no_trace_in_memory() -> None:
     assert len(turns.rows(rows.MESSAGES)) == 8
 
 
-# BUG (core/load.py, unload_group): a queue whose pass was cut short stays among the touched ones;
-# the next pass delivers from it and writes for a group that lives elsewhere now.
-@pytest.mark.xfail(reason="an unloaded queue stays among the touched ones", strict=True)
 def test_an_unloaded_group_delivers_nothing_more() -> None:
     turns = Turns(Settings(pass_messages=1))
     turns.create("q")

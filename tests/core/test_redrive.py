@@ -165,9 +165,6 @@ def test_without_the_parent_queue_the_answer_says_to_create_it() -> None:
 # --- faults found by reading: each test says what must hold
 
 
-# BUG (core/redrive.py): unlike Enqueue it takes a weight below 1 as it is. Behind a bucket the
-# delivery pass then fails its own assertion (a run of 0 with no bucket short).
-@pytest.mark.xfail(reason="a redrive takes a weight below 1 as it is", strict=True)
 def test_a_redriven_weight_below_one_counts_as_one() -> None:
     turns, ids = dead_letters([(b"a", ())])
     turns.limit("t", 1, 1)
@@ -176,9 +173,6 @@ def test_a_redriven_weight_below_one_counts_as_one() -> None:
     assert turns.consume("q", "again").ids() == ids
 
 
-# BUG (core/state.py, new_head): when a parked lane loses its head to a redrive and the next message
-# lies in the future, the lane stays parked; the bucket's next token then sends the message early.
-@pytest.mark.xfail(reason="a parked lane whose new head is delayed is woken too early", strict=True)
 def test_a_delayed_dead_letter_does_not_go_early_when_a_redrive_makes_it_the_head() -> None:
     turns, ids = dead_letters([(b"a", (b"t",))] * 3)
     turns.limit("t", 1, 1)
@@ -189,9 +183,6 @@ def test_a_delayed_dead_letter_does_not_go_early_when_a_redrive_makes_it_the_hea
     assert turns.wait(31 * SECOND).ids("d") == ids[:1]
 
 
-# BUG (core/lane.py): what a redrive takes out in a turn is still in the store until the commit. If
-# the horizon falls below it in the same turn, a page brings it back: the message is in both queues.
-@pytest.mark.xfail(reason="a page may bring back what this turn has taken out", strict=True)
 def test_a_redriven_message_does_not_come_back_with_a_page_of_the_same_turn() -> None:
     turns, ids = dead_letters([(b"a", ())] * 2, Settings(window_messages=1, page_messages=10))
     turns.consume("q.dlq", "d", prefetch=1, connection=2)

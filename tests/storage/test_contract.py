@@ -52,12 +52,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     yield from open_store(request.param, tmp_path)
 
 
-# BUG (storage/rocks.py, close): the column family handles keep RocksDB open and its lock taken, so
-# a process cannot open a store again that it has closed. `self._handles = []` in close frees it.
-KEEPS_THE_LOCK = pytest.mark.xfail(reason="close leaves the lock taken", strict=True)
-
-
-@pytest.fixture(params=["memory", pytest.param("rocks", marks=KEEPS_THE_LOCK)])
+@pytest.fixture(params=["memory", "rocks"])
 def reopened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     yield from open_store(request.param, tmp_path)
 

@@ -16,10 +16,6 @@ from fila.storage.rocks import RocksSettings, RocksStore
 ROOT = Path(__file__).resolve().parents[2]
 ALL = 1 << 40
 
-# BUG (storage/rocks.py, close): the column family handles keep RocksDB open and its lock taken, so
-# a process cannot open a store again that it has closed. `self._handles = []` in close frees it.
-KEEPS_THE_LOCK = pytest.mark.xfail(reason="close leaves the lock taken", strict=True)
-
 
 def spawn(path: Path, how: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.storage.writer", str(path), how]
@@ -39,7 +35,6 @@ def test_a_directory_that_does_not_exist_is_made(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b" / "CURRENT").exists()
 
 
-@KEEPS_THE_LOCK
 def test_a_store_in_use_is_refused_with_what_to_do(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
     with pytest.raises(StoreError) as refused:
@@ -81,7 +76,6 @@ def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
         RocksStore(tmp_path / "data")
 
 
-@KEEPS_THE_LOCK
 def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
     store.write([Batch(1, 1, [(PUT | MESSAGES, b"k", b"v")])])
@@ -96,7 +90,6 @@ def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
     store.close()
 
 
-@KEEPS_THE_LOCK
 def test_a_store_of_another_format_is_refused_every_time_with_the_reason(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
     store.write([Batch(0, 0, [(PUT | DEFAULT, rows.FORMAT_KEY, b"\0\0\0\x63")])])
@@ -164,7 +157,6 @@ def test_a_flush_changes_nothing_that_can_be_read(tmp_path: Path) -> None:
     store.close()
 
 
-@KEEPS_THE_LOCK
 def test_a_store_with_small_buffers_holds_more_than_they_do(tmp_path: Path) -> None:
     settings = RocksSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20)
     store = RocksStore(tmp_path, settings)
