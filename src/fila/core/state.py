@@ -188,7 +188,7 @@ class State:
                 lane.window_bytes += grown
                 self.window_bytes += grown
             else:
-                lane.insert(entry, settings.window_messages, room)
+                self.window_bytes += lane.insert(entry, settings.window_messages, room)
                 self.unflushed[lane] = None
         else:
             self.window_bytes += lane.insert(entry, settings.window_messages, room)
