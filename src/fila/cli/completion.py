@@ -1,0 +1,220 @@
+"""`fila completion bash|zsh|fish`: what the shell needs to complete commands and options.
+
+Owns the three scripts, made from the parsers. They hold words only and ask no broker, so a queue's
+name can never be run by a shell.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Final
+
+from fila.cli.options import Subparsers, children, command, walk
+from fila.cli.output import say_json
+
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "completion",
+        "print a completion script for your shell",
+        about="Print a script that teaches your shell to complete fila's commands and options.",
+        examples="  source <(fila completion bash)                                  # this shell\n"
+        "  fila completion bash > ~/.local/share/bash-completion/completions/fila\n"
+        '  fila completion zsh > "${fpath[1]}/_fila"\n'
+        "  fila completion fish > ~/.config/fish/completions/fila.fish",
+    )
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
+
+
+def run(args: argparse.Namespace) -> int:
+    import sys
+
+    from fila.cli.main import parser
+
+    script = {"bash": bash, "zsh": zsh, "fish": fish}[args.shell](parser())
+    if args.json:
+        say_json({"shell": args.shell, "script": script})
+    else:
+        sys.stdout.write(script)
+    return 0
+
+
+def bash(root: argparse.ArgumentParser) -> str:
+    """Finds the sub-command among the words before the cursor, then offers what fits there."""
+    cases = "\n".join(
+        f'    "{" ".join(path)}") words="{" ".join(_words(parser))}" ;;'
+        for path, parser in walk(root, ())
+    )
+    return f"""\
+# bash completion for fila
+_fila() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous="" path="" word words="" index
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word=${{COMP_WORDS[index]}}
+    case "$previous" in
+      {_alternatives(_valued(root))}) previous=""; continue ;;
+    esac
+    previous=$word
+    case "${{path:+$path }}$word" in
+      {_alternatives(_paths(root))}) path="${{path:+$path }}$word" ;;
+    esac
+  done
+  previous=${{COMP_WORDS[COMP_CWORD - 1]}}
+  case "$previous" in
+    {_alternatives(_file_options(root))}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    {_alternatives(_valued(root))}) return ;;
+  esac
+  case "$path" in
+{cases}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o filenames -F _fila fila
+"""
+
+
+def zsh(root: argparse.ArgumentParser) -> str:
+    cases = "\n".join(
+        f"    {_quoted(' '.join(path))}) offers=({' '.join(map(_quoted, _described(parser)))}) ;;"
+        for path, parser in walk(root, ())
+    )
+    return f"""\
+#compdef fila
+# zsh completion for fila
+_fila() {{
+  local trail="" previous="" word candidate
+  local -a offers
+  for word in ${{words[2,CURRENT-1]}}; do
+    case "$previous" in
+      {_alternatives(_valued(root))}) previous=""; continue ;;
+    esac
+    previous=$word
+    candidate="${{trail:+$trail }}$word"
+    case "$candidate" in
+      {_alternatives(_paths(root))}) trail=$candidate ;;
+    esac
+  done
+  case "$words[CURRENT-1]" in
+    {_alternatives(_file_options(root))}) _files; return ;;
+    {_alternatives(_valued(root))}) return ;;
+  esac
+  case "$trail" in
+{cases}
+  esac
+  _describe -t commands fila offers
+}}
+if [ "$funcstack[1]" = "_fila" ]; then
+  _fila "$@"
+else
+  compdef _fila fila
+fi
+"""
+
+
+def fish(root: argparse.ArgumentParser) -> str:
+    lines = [
+        "# fish completion for fila",
+        "function __fila_at",
+        "    set -l words (commandline -opc)",
+        "    set -l path",
+        "    for word in $words[2..-1]",
+        "        switch (string join ' ' -- $path $word)",
+        f"            case {' '.join(map(_quoted, _paths(root)))}",
+        "                set -a path $word",
+        "        end",
+        "    end",
+        '    test (string join " " -- $path) = "$argv[1]"',
+        "end",
+        "complete -c fila -f",
+    ]
+    for path, parser in walk(root, ()):
+        here = f"complete -c fila -n {_quoted(f'__fila_at {_quoted(chr(32).join(path))}')}"
+        for name, child in children(parser).items():
+            lines.append(f"{here} -a {name} -d {_quoted(_summary(child))}")
+        for option in _options(parser):
+            needs = "" if option.nargs == 0 else " -rF" if _takes_file(option) else " -x"
+            name = option.option_strings[-1].lstrip("-")
+            lines.append(f"{here} -l {name}{needs} -d {_quoted(_first_clause(option.help or ''))}")
+        for choice in _choices(parser):
+            lines.append(f"{here} -a {choice}")
+    return "\n".join(lines) + "\n"
+
+
+def _words(parser: argparse.ArgumentParser) -> list[str]:
+    options = [option.option_strings[-1] for option in _options(parser)]
+    return [*children(parser), *_choices(parser), *options]
+
+
+def _described(parser: argparse.ArgumentParser) -> list[str]:
+    """`word:what it does`, as zsh wants it."""
+    words = [f"{name}:{_summary(child)}" for name, child in children(parser).items()]
+    words += _choices(parser)
+    for option in _options(parser):
+        words.append(f"{option.option_strings[-1]}:{_first_clause(option.help or '')}")
+    return words
+
+
+def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [action for action in parser._actions if action.option_strings]
+
+
+def _choices(parser: argparse.ArgumentParser) -> list[str]:
+    """What a positional argument may be, where it is one of a few words."""
+    return [
+        str(choice)
+        for action in parser._actions
+        if not action.option_strings and not isinstance(action, argparse._SubParsersAction)
+        for choice in action.choices or ()
+    ]
+
+
+def _paths(root: argparse.ArgumentParser) -> list[str]:
+    return [" ".join(path) for path, _ in walk(root, ()) if path]
+
+
+def _valued(root: argparse.ArgumentParser) -> list[str]:
+    """Options that are followed by a value."""
+    return _option_names(root, lambda option: option.nargs != 0)
+
+
+def _file_options(root: argparse.ArgumentParser) -> list[str]:
+    return _option_names(root, _takes_file)
+
+
+def _option_names(
+    root: argparse.ArgumentParser, wanted: Callable[[argparse.Action], bool]
+) -> list[str]:
+    return sorted(
+        {
+            option.option_strings[-1]
+            for _, parser in walk(root, ())
+            for option in _options(parser)
+            if wanted(option)
+        }
+    )
+
+
+def _takes_file(option: argparse.Action) -> bool:
+    return option.metavar == "FILE"
+
+
+def _summary(parser: argparse.ArgumentParser) -> str:
+    return _first_clause(parser.description or "").rstrip(".")
+
+
+def _first_clause(text: str) -> str:
+    """Short enough for a menu, and without the signs that mean something to zsh's _describe."""
+    first = text.splitlines()[0] if text else ""
+    return first.partition(";")[0].partition(":")[0].partition(" (")[0].replace("%%", "%").strip()
+
+
+def _alternatives(words: list[str]) -> str:
+    return "|".join(f'"{word}"' for word in words)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,96 @@
+"""Which broker to talk to, and how.
+
+Owns the order of precedence: options, then the environment, then the current context, then
+localhost:5555. Never speaks the protocol; that is the SDK's part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from fila.cli import context
+from fila.cli.failure import Failure, usage
+from fila.cli.options import DEFAULT_ADDR
+from fila.cli.output import note
+
+if TYPE_CHECKING:
+    from fila.client.sync import FilaClient
+
+
+class Target(NamedTuple):
+    addr: str
+    tls: bool
+    tls_ca: str | None
+    tls_cert: str | None
+    tls_key: str | None
+    api_key: str | None
+
+
+def target(args: argparse.Namespace) -> Target:
+    """The broker these arguments, this environment and the current context name."""
+    given = args.addr or os.environ.get("FILA_ADDR")
+    # A context belongs to its address: its key and certificates go to no other broker.
+    saved = {} if given else context.current_settings()
+    addr = given or saved.get("addr") or DEFAULT_ADDR
+    bare = _without_scheme(addr)
+    found = Target(
+        bare,
+        bool(args.tls or saved.get("tls")),
+        args.tls_ca_cert or saved.get("tls_ca_cert"),
+        args.tls_cert or saved.get("tls_cert"),
+        args.tls_key or saved.get("tls_key"),
+        args.api_key or os.environ.get("FILA_API_KEY") or saved.get("api_key"),
+    )
+    if bool(found.tls_cert) != bool(found.tls_key):
+        raise usage("--tls-cert and --tls-key belong together: give both or neither")
+    if addr.startswith("https://") and not (found.tls or found.tls_ca or found.tls_cert):
+        note("Note: https:// does not encrypt the connection; add --tls")
+    return found
+
+
+def open_client(args: argparse.Namespace, *, reconnect: bool = False) -> FilaClient:
+    """A connected client for use in a `with` statement."""
+    # The SDK costs more to import than all of the CLI; --help must not pay for it.
+    from fila.client.address import parse_address
+    from fila.client.errors import ConnectFailedError
+    from fila.client.sync import FilaClient
+
+    where = target(args)
+    try:
+        parse_address(where.addr)
+    except ValueError as error:
+        raise usage(str(error)) from error
+    try:
+        return FilaClient(
+            where.addr,
+            tls=where.tls,
+            tls_ca=where.tls_ca,
+            tls_cert=where.tls_cert,
+            tls_key=where.tls_key,
+            api_key=where.api_key,
+            reconnect=reconnect,
+        )
+    except ConnectFailedError as error:
+        raise _unreachable(where, str(error)) from error
+    except ValueError as error:  # a TLS file that cannot be used
+        raise Failure(str(error)) from error
+
+
+def _unreachable(where: Target, text: str) -> Failure:
+    if "TLS:" in text:
+        return Failure(text, "check --tls, --tls-ca-cert and the names in the broker's certificate")
+    if "connection refused" in text:
+        return Failure(
+            text.partition(";")[0],
+            f"is fila-server running on {where.addr}? --addr or FILA_ADDR names another broker",
+        )
+    return Failure(text)
+
+
+def _without_scheme(addr: str) -> str:
+    for scheme in ("http://", "https://"):
+        if addr.lower().startswith(scheme):
+            return addr[len(scheme) :].rstrip("/")
+    return addr

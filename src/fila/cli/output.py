@@ -1,0 +1,106 @@
+"""What commands print: text, tables and JSON.
+
+Owns how a value becomes characters on a terminal. Everything that comes from a message or a broker
+passes through `shown`, so that no name or payload can move the cursor or fake a line. Never talks
+to a broker.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+_NAMED_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def say_json(document: Any) -> None:
+    """One line, so that a stream of documents is JSON lines; safe on a terminal too."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    if not text.isprintable():
+        # Such characters stand inside strings only, where JSON has an escape for each.
+        text = "".join([char if char.isprintable() else json.dumps(char)[1:-1] for char in text])
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """A word to the person at the terminal; never part of the result."""
+    sys.stderr.write(text + "\n")
+
+
+def shown(text: str) -> str:
+    """The text with everything that is not a visible character or a space written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join([char if char.isprintable() else _escape(char) for char in text])
+
+
+def shown_bytes(data: bytes) -> str:
+    """Text as text, anything else with its bytes as \\xNN."""
+    return shown(data.decode("utf-8", "backslashreplace"))
+
+
+def shown_number(value: float) -> str:
+    """As many digits as matter: 100, 2.5, 0.333."""
+    return f"{value:.3f}".rstrip("0").rstrip(".") if value != int(value) else str(int(value))
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> str:
+    """Columns two spaces apart; numbers to the right, the rest to the left."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [
+        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
+        for column in range(len(headers))
+    ]
+    widths = [
+        max([_width(header), *(_width(row[column]) for row in cells)])
+        for column, header in enumerate(headers)
+    ]
+    return "\n".join(_line(row, widths, numeric) for row in [list(headers), *cells])
+
+
+def _cell(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return shown(value)
+    return str(value) if isinstance(value, int) else shown_number(value)
+
+
+def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
+    padded = []
+    for text, width, right in zip(cells, widths, numeric, strict=True):
+        space = " " * (width - _width(text))
+        padded.append(space + text if right else text + space)
+    return "  ".join(padded).rstrip()
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    named = _NAMED_ESCAPES.get(char)
+    if named is not None:
+        return named
+    number = ord(char)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte of an argument that was not UTF-8
+        return f"\\x{number - 0xDC00:02x}"
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

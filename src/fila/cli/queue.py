@@ -1,0 +1,134 @@
+"""`fila queue create|delete|list|inspect`."""
+
+from __future__ import annotations
+
+import argparse
+
+from fila.cli import connection, stats
+from fila.cli.failure import Failure, unreadable
+from fila.cli.options import Subparsers, command, verbs, whole_number
+from fila.cli.output import say, say_json, shown
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "queue",
+        "create, delete, list and inspect queues",
+        examples="  fila queue create orders\n  fila queue list\n  fila queue inspect orders",
+    )
+    inner = verbs(parser)
+
+    create = command(
+        inner,
+        "create",
+        "create a queue and its dead letter queue",
+        about="Create a queue and its dead letter queue, NAME.dlq.\n\n"
+        "Hooks are Lua: on_enqueue(msg) decides a message's fairness key, weight and throttle\n"
+        "keys, on_failure(msg) whether it is retried or dead-lettered. A SCRIPT that begins\n"
+        "with @ names a file.",
+        examples="  fila queue create orders\n"
+        "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60000\n"
+        "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
+        '    return { fairness_key = msg.headers["tenant"] }\n'
+        "  end'",
+    )
+    create.add_argument("name", metavar="NAME", help="1 to 255 bytes without control characters")
+    create.add_argument("--on-enqueue", metavar="SCRIPT", help="Lua, or @FILE")
+    create.add_argument("--on-failure", metavar="SCRIPT", help="Lua, or @FILE")
+    create.add_argument(
+        "--visibility-timeout",
+        metavar="MS",
+        type=whole_number(0, "a number of milliseconds"),
+        default=0,
+        help="how long a consumer may keep a message before it is retried; at least 1000 "
+        "(0, the default, stands for 30000)",
+    )
+
+    delete = command(
+        inner,
+        "delete",
+        "delete a queue with all its messages",
+        about="Delete a queue, all its messages and its dead letter queue. There is no way back.",
+        examples="  fila queue delete orders",
+    )
+    delete.add_argument("name", metavar="NAME", help="the queue to delete")
+
+    command(
+        inner,
+        "list",
+        "list all queues",
+        about="List all queues, dead letter queues included. DEPTH counts messages that wait,\n"
+        "IN_FLIGHT those a consumer holds.",
+        examples="  fila queue list\n  fila queue list --json | jq -r '.queues[].name'",
+    )
+
+    inspect = command(
+        inner,
+        "inspect",
+        "show one queue in detail",
+        about="Show one queue in detail: its counts, its fairness keys, and its throttle keys.",
+        examples="  fila queue inspect orders\n  fila queue inspect orders.dlq",
+    )
+    inspect.add_argument("name", metavar="NAME", help="the queue to show")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.verb == "create":
+        return _create(args)
+    if args.verb == "delete":
+        return _delete(args)
+    if args.verb == "list":
+        return _list(args)
+    return stats.show_one(args, args.name)
+
+
+def _create(args: argparse.Namespace) -> int:
+    on_enqueue = _script(args.on_enqueue)
+    on_failure = _script(args.on_failure)
+    with connection.open_client(args) as client:
+        client.create_queue(
+            args.name,
+            on_enqueue=on_enqueue,
+            on_failure=on_failure,
+            visibility_timeout_ms=args.visibility_timeout,
+        )
+    if args.json:
+        say_json({"queue": args.name, "created": True})
+    else:
+        say(f'Created queue "{shown(args.name)}"')
+    return 0
+
+
+def _delete(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        client.delete_queue(args.name)
+    if args.json:
+        say_json({"queue": args.name, "deleted": True})
+    else:
+        say(f'Deleted queue "{shown(args.name)}"')
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        queues = client.list_queues()
+    if args.json:
+        say_json({"queues": [stats.summary_document(queue) for queue in queues]})
+    else:
+        say(stats.summaries_text(queues) if queues else "No queues found.")
+    return 0
+
+
+def _script(text: str | None) -> str | None:
+    """The script itself, or the contents of the file that @ names."""
+    if text is None or not text.startswith("@"):
+        return text
+    path = text[1:]
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise Failure(f"{path} is not UTF-8 text (byte {error.start})") from error

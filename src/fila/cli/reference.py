@@ -1,0 +1,140 @@
+"""The CLI reference in the docs, made from the parsers.
+
+    python -m fila.cli.reference > docs/cli.md
+
+Owns the page's form. What it says about commands and options is what --help says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+
+from fila.cli.main import parser
+from fila.cli.options import COMMON_NAMES, children, walk
+
+_OPENING: Final = """\
+# The `fila` command line
+
+<!-- Written by `python -m fila.cli.reference > docs/cli.md`. Change the parsers, not this page. -->
+
+`fila` talks to a broker from a terminal or a script. It comes with the base install and needs
+nothing but Python. `fila COMMAND --help` shows what this page says about a command.
+
+## Options of every command
+
+They may stand before or after the sub-command: `fila --json queue list` is
+`fila queue list --json`.
+
+"""
+
+_AFTER_COMMON: Final = """
+Which broker a command talks to is decided by the first of these that is there: `--addr`, the
+environment variable `FILA_ADDR`, the current [context](#fila-context), `localhost:5555`. The API
+key comes from `--api-key`, else `FILA_API_KEY`, else the current context. `--addr` and `FILA_ADDR`
+leave the context aside as a whole: its key is never shown to another broker.
+
+Contexts are kept in `$XDG_CONFIG_HOME/fila/contexts.json`, or `~/.config/fila/contexts.json`,
+readable by their owner only.
+
+## Output and exit codes
+
+Results go to stdout, errors, hints and progress to stderr; progress is shown on a terminal only.
+With `--json` a command prints one JSON document on one line, and `enqueue` and `consume` one per
+message. Characters that could disturb a terminal are shown as escapes such as `\\x1b`; JSON has
+them exactly.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | refused by the broker, no broker there, or trouble with a file; stderr has `Error: …` |
+| 2 | the command line was not understood |
+| 130 | ended by Ctrl-C |
+| 141 | whoever read the output went away |
+| 143 | ended by SIGTERM |
+
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    root = parser()
+    common = [action for action in _shown(root) if _is_common(action)]
+    parts = [_OPENING, _table("option", common), _AFTER_COMMON, "## Commands\n\n"]
+    for path, each in walk(root, ()):
+        if path:
+            parts.append(_section(path, each))
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _section(path: tuple[str, ...], each: argparse.ArgumentParser) -> str:
+    name = "fila " + " ".join(path)
+    parts = [f"{'#' * (2 + len(path))} {name}\n\n{each.description}\n\n"]
+    if children(each):
+        lines = [
+            f"- [`{name} {verb}`](#{'-'.join((*name.split(), verb))}): {_first_sentence(child)}\n"
+            for verb, child in children(each).items()
+        ]
+        parts.append("".join(lines) + "\n")
+    else:
+        own = [action for action in _shown(each) if not _is_common(action)]
+        parts.append(f"```text\n{' '.join([name, *map(_usage, _in_usage_order(own))])}\n```\n\n")
+        if own:
+            parts.append(_table("argument", own) + "\n")
+    if each.epilog:
+        examples = each.epilog.removeprefix("examples:\n")
+        parts.append("```sh\n" + "".join(f"{line[2:]}\n" for line in examples.splitlines()))
+        parts.append("```\n\n")
+    return "".join(parts)
+
+
+def _table(heading: str, actions: list[argparse.Action]) -> str:
+    rows = [f"| `{_name(action)}` | {_help(action)} |\n" for action in actions]
+    return f"| {heading} | meaning |\n|---|---|\n" + "".join(rows)
+
+
+def _shown(each: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [
+        action
+        for action in each._actions
+        if not isinstance(
+            action, argparse._HelpAction | argparse._VersionAction | argparse._SubParsersAction
+        )
+    ]
+
+
+def _is_common(action: argparse.Action) -> bool:
+    return any(name in COMMON_NAMES for name in action.option_strings)
+
+
+def _in_usage_order(actions: list[argparse.Action]) -> list[argparse.Action]:
+    return sorted(actions, key=lambda action: bool(action.option_strings))
+
+
+def _usage(action: argparse.Action) -> str:
+    name = _name(action)
+    if action.option_strings or action.nargs == "?":
+        return f"[{name}]"
+    return name
+
+
+def _name(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return str(action.metavar or action.dest)
+    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
+    return action.option_strings[-1] + value
+
+
+def _help(action: argparse.Action) -> str:
+    text = (action.help or "") % {"default": action.default}
+    return text.replace("|", "\\|")
+
+
+def _first_sentence(each: argparse.ArgumentParser) -> str:
+    text = " ".join((each.description or "").split())
+    return text.partition(". ")[0].rstrip(".")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

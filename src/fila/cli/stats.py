@@ -1,0 +1,112 @@
+"""`fila stats [QUEUE]`.
+
+Owns the texts and JSON shapes of queue statistics, for `queue list` and `queue inspect` too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fila.cli import connection
+from fila.cli.options import Subparsers, command
+from fila.cli.output import say, say_json, shown, table
+
+if TYPE_CHECKING:
+    from fila.client.calls import QueueStats
+    from fila.wire.bodies import QueueSummary
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "stats",
+        "show what a queue, or the whole broker, holds",
+        about="Show one queue in detail, as `fila queue inspect` does, or, without a name,\n"
+        "the sum of all queues and the list of them.",
+        examples="  fila stats\n  fila stats orders\n  fila stats orders --json | jq .depth",
+    )
+    parser.add_argument("queue", metavar="QUEUE", nargs="?", help="default: all queues")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.queue is not None:
+        return show_one(args, args.queue)
+    with connection.open_client(args) as client:
+        queues = client.list_queues()
+    totals = {
+        "depth": sum(one.depth for one in queues),
+        "in_flight": sum(one.in_flight for one in queues),
+        "active_consumers": sum(one.active_consumers for one in queues),
+    }
+    if args.json:
+        say_json({**totals, "queues": [summary_document(one) for one in queues]})
+        return 0
+    say(f"Queues: {len(queues)}")
+    say(f"Depth: {totals['depth']}")
+    say(f"In-flight: {totals['in_flight']}")
+    say(f"Active consumers: {totals['active_consumers']}")
+    if queues:
+        say("\n" + summaries_text(queues))
+    return 0
+
+
+def show_one(args: argparse.Namespace, queue: str) -> int:
+    with connection.open_client(args) as client:
+        found = client.get_stats(queue)
+    if args.json:
+        say_json(_document(queue, found))
+    else:
+        say(_text(queue, found))
+    return 0
+
+
+def summaries_text(queues: Sequence[QueueSummary]) -> str:
+    return table(
+        ("NAME", "DEPTH", "IN_FLIGHT", "CONSUMERS"),
+        [(one.name, one.depth, one.in_flight, one.active_consumers) for one in queues],
+    )
+
+
+def summary_document(queue: QueueSummary) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "depth": queue.depth,
+        "in_flight": queue.in_flight,
+        "active_consumers": queue.active_consumers,
+    }
+
+
+def _text(queue: str, found: QueueStats) -> str:
+    fairness_keys = table(
+        ("KEY", "PENDING", "DEFICIT", "WEIGHT"),
+        [(one.key, one.pending, one.deficit, one.weight) for one in found.fairness_keys],
+    )
+    throttle_keys = table(
+        ("KEY", "TOKENS", "RATE/S", "BURST"),
+        [(one.key, one.tokens, one.rate_per_second, one.burst) for one in found.throttle_keys],
+    )
+    return (
+        f"Queue: {shown(queue)}\n"
+        f"Depth: {found.depth}\n"
+        f"In-flight: {found.in_flight}\n"
+        f"Active fairness keys: {found.active_fairness_keys}\n"
+        f"Active consumers: {found.active_consumers}\n"
+        f"Quantum: {found.quantum}\n"
+        f"\n{fairness_keys}\n"
+        f"\n{throttle_keys}"
+    )
+
+
+def _document(queue: str, found: QueueStats) -> dict[str, Any]:
+    return {
+        "queue": queue,
+        "depth": found.depth,
+        "in_flight": found.in_flight,
+        "active_fairness_keys": found.active_fairness_keys,
+        "active_consumers": found.active_consumers,
+        "quantum": found.quantum,
+        "fairness_keys": [one._asdict() for one in found.fairness_keys],
+        "throttle_keys": [one._asdict() for one in found.throttle_keys],
+    }

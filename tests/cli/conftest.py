@@ -1,0 +1,147 @@
+"""A real broker process for the commands to talk to, and two ways to give a command.
+
+`fila(...)` runs a command inside this process, which is fast; `shell(...)` starts a process of its
+own, for what only a process has: standard input, signals, pipes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fila.cli.main import main
+
+START_S = 15.0
+SERVER = [sys.executable, "-m", "fila.server.main"]
+COMMAND = [sys.executable, "-m", "fila.cli.main"]
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document that was printed."""
+        (line,) = self.out.splitlines()
+        return json.loads(line)
+
+    @property
+    def documents(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@contextmanager
+def running_broker(home: Path) -> Iterator[str]:
+    port_file = home / "port"
+    environment = {name: value for name, value in os.environ.items() if name[:5] != "FILA_"}
+    with open(home / "log", "wb") as log:
+        process = subprocess.Popen(
+            [*SERVER, "--listen", "127.0.0.1:0", "--data-dir", str(home / "data")],
+            env={**environment, "FILA_PORT_FILE": str(port_file)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        deadline = time.monotonic() + START_S
+        while not port_file.exists():
+            assert process.poll() is None, (home / "log").read_text()
+            assert time.monotonic() < deadline, "the broker did not start"
+            time.sleep(0.02)
+        yield port_file.read_text()
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker shared by all tests of a process."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as addr:
+        yield addr
+
+
+@pytest.fixture
+def fresh_broker(tmp_path: Path) -> Iterator[str]:
+    """The address of a broker without any queue."""
+    home = tmp_path / "fresh"
+    home.mkdir()
+    with running_broker(home) as addr:
+        yield addr
+
+
+@pytest.fixture(autouse=True)
+def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the contexts or the environment of whoever runs it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("FILA_ADDR", raising=False)
+    monkeypatch.delenv("FILA_API_KEY", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Result]]:
+    """A command as it is written: `run("queue", "list")`."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run_here(*argv: str) -> Result:
+        capsys.readouterr()
+        code = main(list(argv))
+        seen = capsys.readouterr()
+        return Result(code, seen.out, seen.err)
+
+    yield run_here
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def fila(
+    run: Callable[..., Result], broker: str, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """A command to the shared broker."""
+    monkeypatch.setenv("FILA_ADDR", broker)
+    return run
+
+
+@pytest.fixture
+def shell(broker: str) -> Callable[..., Result]:
+    """A command to the shared broker in a process of its own."""
+
+    def run_there(*argv: str, stdin: bytes = b"", timeout_s: float = 20.0) -> Result:
+        done = subprocess.run(
+            [*COMMAND, *argv],
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_s,
+            env={**os.environ, "FILA_ADDR": broker},
+            check=False,
+        )
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run_there
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def queue(fila: Callable[..., Result]) -> str:
+    """The name of a queue that was just created."""
+    name = f"orders-{next(_numbers)}"
+    assert fila("queue", "create", name).code == 0
+    return name
