@@ -40,6 +40,7 @@ class FibpLimits(NamedTuple):
     outbound_bytes_max: int = 64 * 1024 * 1024
     consumers_max: int = 1_024
     handshake_s: float = 30.0
+    close_s: float = 3.0
     keepalive_interval_s: int = 15
     keepalive_timeout_s: int = 10
 
@@ -68,6 +69,7 @@ class FibpConnection(asyncio.Protocol):
         self._reading = True
         self._handshake_timer: asyncio.TimerHandle | None = None
         self._expiry_timer: asyncio.TimerHandle | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
         self.session: Session | None = None
         # Consume request id → (queue, consumer id), and the way back for deliveries.
         self._consumers: dict[int, tuple[str, str]] = {}
@@ -109,8 +111,9 @@ class FibpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
         self._cancel_handshake_timer()
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
+        for timer in (self._expiry_timer, self._close_timer):
+            if timer is not None:
+                timer.cancel()
         self._open_session().close()
         self._closed(self)
 
@@ -162,9 +165,10 @@ class FibpConnection(asyncio.Protocol):
     # --- stopping
 
     def shut_down(self) -> None:
-        """The server stops: say so, then close once everything is sent."""
+        """The server stops: say so after the replies that are due, then close."""
         if self._state is State.OPEN:
-            self._write(encode_frames(op.DISCONNECT, 0))
+            self.broker.begin()
+            self.reply(op.DISCONNECT, 0, b"")
         self._end()
 
     # --- requests
@@ -207,14 +211,14 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.PING:
                 self.reply(op.PONG, request_id, b"")
             elif opcode == op.DISCONNECT:
-                self._consumers.clear()
-                self._requests.clear()
                 self._open_session().leave_all(release=True)
                 self._end()
             elif opcode != op.PONG:
                 fibp_admin.handle(self, opcode, request_id, body)
         except InvalidBody as error:
             self._refuse(request_id, errors.INVALID_FRAME, str(error))
+            if self._state is State.OPENING:
+                self._end()
 
     def _handshake(self, request_id: int, body: bytes) -> None:
         version, api_key = layouts.decode(bodies.Handshake, body)
@@ -322,8 +326,6 @@ class FibpConnection(asyncio.Protocol):
 
     def expelled(self, why: Rejection) -> None:
         """The caller's key is no longer valid: say so, then close."""
-        self._consumers.clear()
-        self._requests.clear()
         if self._state is not State.CLOSED:
             self._refuse(0, why.code, why.message)
             self._end()
@@ -365,20 +367,23 @@ class FibpConnection(asyncio.Protocol):
         self.broker.begin()
         self.refuse(request_id, Rejection(code, message), metadata or {})
 
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-
     def _end(self) -> None:
         """Close after what is on its way has been sent."""
         if self._state is not State.CLOSED:
             self._state = State.CLOSED
+            # From here on nobody would see a delivery: consumers go now, not with the socket.
+            self._consumers.clear()
+            self._requests.clear()
+            self._open_session().leave_all(release=False)
             self.broker.begin()
             self.broker.after_commit(self._close)
 
     def _close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        transport = self._transport
+        if transport is not None:
+            transport.close()
+            # A client that does not read would keep its socket, and what is unsent, for ever.
+            self._close_timer = self._loop.call_later(self._limits.close_s, transport.abort)
 
     def _too_late(self) -> None:
         log.info("no handshake in time, closing", extra={"peer": self._open_session().peer})

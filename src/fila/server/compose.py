@@ -150,6 +150,7 @@ def fibp_limits(settings: Settings) -> FibpLimits:
         outbound_bytes_max=fibp.max_outbound_bytes,
         consumers_max=fibp.max_consumers_per_connection,
         handshake_s=fibp.handshake_timeout_ms / 1000,
+        close_s=fibp.close_timeout_ms / 1000,
         keepalive_interval_s=fibp.keepalive_interval_secs,
         keepalive_timeout_s=fibp.keepalive_timeout_secs,
     )

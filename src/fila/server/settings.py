@@ -94,7 +94,12 @@ class FibpSettings:
     prefetch_bytes: int = setting(
         8 * MiB, "Unacknowledged bytes a consumer may hold (one message always fits).", low=1_024
     )
-    handshake_timeout_ms: int = setting(30_000, "Time a new connection has to introduce itself.")
+    handshake_timeout_ms: int = setting(
+        30_000, "Time a new connection has to introduce itself.", low=1
+    )
+    close_timeout_ms: int = setting(
+        3_000, "Time a closing connection has to take what is still unsent.", low=0
+    )
     keepalive_interval_secs: int = setting(15, "Idle time before TCP probes a peer.", low=1)
     keepalive_timeout_secs: int = setting(10, "Time a probed peer has to answer.", low=1)
 

@@ -1,0 +1,1 @@
+"""The whole broker from outside: real processes, real sockets, real disks."""

@@ -1,0 +1,48 @@
+"""Fixtures: a broker shared by the tests of one worker, and brokers of one's own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.peer import Peer
+from tests.e2e.process import Broker
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker per worker, for tests that touch nothing but queues of their own."""
+    with Broker(tmp_path_factory.mktemp("broker") / "data") as started:
+        yield started
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Callable[..., Broker]]:
+    """Makes brokers for one test alone; the test starts, stops and kills them as it likes."""
+    made: list[Broker] = []
+
+    def make(**options: object) -> Broker:
+        broker = Broker(tmp_path / f"data{len(made)}", **options)  # type: ignore[arg-type]
+        made.append(broker)
+        return broker
+
+    yield make
+    for broker in made:
+        broker.__exit__(None, None, None)
+
+
+@pytest.fixture
+def peer(broker: Broker) -> Iterator[Peer]:
+    with broker.peer() as connected:
+        yield connected
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue name no other test uses."""
+    return f"queue-{next(_names)}"
