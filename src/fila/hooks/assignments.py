@@ -1,7 +1,8 @@
 """Assignments as they come out of Lua, shared between the messages that get the same one.
 
 Owns the packed layout on the Python side (`verdict.lua` owns it on the other) and a bounded memory
-of what was unpacked. Checks nothing: the Lua side has.
+of what was unpacked. Throttle keys are sorted, so that the same set is the same lane. Checks
+nothing: the Lua side has.
 """
 
 from __future__ import annotations
@@ -50,4 +51,4 @@ def _unpack(packed: bytes) -> Assignment:
         (size,) = _LENGTH.unpack_from(packed, at)
         at += _LENGTH.size + size
         throttle_keys.append(packed[at - size : at])
-    return Assignment(fairness_key, weight, tuple(throttle_keys))
+    return Assignment(fairness_key, weight, tuple(sorted(throttle_keys)))

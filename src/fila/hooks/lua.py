@@ -12,12 +12,13 @@ there is none: the script's thread is suspended instead, and no Python object en
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from lupa.lua54 import LuaError, LuaRuntime
+from lupa.lua54 import LuaError, LuaMemoryError, LuaRuntime
 
 from fila.hooks.limits import (
     CODE_ASK,
@@ -29,7 +30,9 @@ from fila.hooks.limits import (
     SCRIPT_BYTES_MAX,
 )
 
-_TRUSTED_DIR: Final = Path(__file__).with_name("trusted")
+log = logging.getLogger("fila.hooks")
+
+TRUSTED_DIR: Final = Path(__file__).with_name("trusted")
 _TRUSTED: Final = (
     "guard",
     "pattern",
@@ -130,9 +133,12 @@ class LuaScript:
             answer: Answer = call(*args)
             while answer[0] == CODE_ASK:
                 answer = self._tell(answer[1])
-        except LuaError:
-            # Only trusted Lua is left unprotected, and all it can run out of is memory.
-            return (CODE_FAILED, -1, b"memory", b"not enough memory", False, 0.0)
+        except LuaMemoryError:
+            return (CODE_FAILED, 0, b"memory", b"not enough memory", False, 0.0)
+        except LuaError as bug:
+            # What scripts raise is caught in Lua: this is trusted Lua, and wrong. Say so, go on.
+            log.exception("the hook layer itself failed; please report this")
+            return (CODE_FAILED, 0, b"bug", str(bug).encode(), False, 0.0)
         return answer
 
     def _tell(self, key: bytes) -> Answer:
@@ -190,6 +196,6 @@ def _trusted() -> dict[str, bytes]:
     dump = runtime.eval(b"string.dump")
     compiled = {}
     for name in _TRUSTED:
-        source = (_TRUSTED_DIR / f"{name}.lua").read_bytes()
+        source = (TRUSTED_DIR / f"{name}.lua").read_bytes()
         compiled[name] = bytes(dump(runtime.compile(source, name=b"=fila", mode=b"t"), True))
     return compiled

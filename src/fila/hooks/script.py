@@ -94,7 +94,8 @@ class Script(Generic[Item, Verdict]):
         answer = lua.load(self._source, self._timeout_s)
         if answer[0] == CODE_FAILED:
             what = "does not compile" if answer[2] == b"compile" else "cannot be loaded"
-            raise HookError(f"{self.hook} {what}: {_printable(answer[3])}")
+            text = lua.decided()[0] if answer[2] == b"memory" else answer[3]
+            raise HookError(f"{self.hook} {what}: {_printable(text)}")
         self._lua = lua
 
     def compile_later(self) -> None:
@@ -217,19 +218,19 @@ class Script(Generic[Item, Verdict]):
         self, lua: LuaScript, answer: Answer, verdicts: list[Verdict], now_ns: int
     ) -> float:
         _, _, kind, text, gross, spent_s = answer
-        out_of_memory, packed = lua.decided()
+        out_of_memory, packed = (text, ()) if kind == b"bug" else lua.decided()
         self._took(packed, verdicts)
         verdicts.append(self.default)
         self._executions += 1
-        if kind == b"error":
-            self._errors += 1
-        else:
+        if kind != b"error":
             self._lua = None
-            if kind == b"memory":
-                text = out_of_memory
-                self._memory += 1
-            else:
-                self._timeouts += 1
+        if kind == b"memory":
+            text = out_of_memory
+            self._memory += 1
+        elif kind in (b"timeout", b"overrun"):
+            self._timeouts += 1
+        else:
+            self._errors += 1
         self._note(_printable(text), now_ns, at_once=gross)
         if kind == b"overrun":
             return float("inf")

@@ -211,10 +211,11 @@ local function load_script(source, budget_s)
   guard.batch(budget_s)
   thread = guard.thread(function()
     chunk()
-    script = environment[hook]
-    if type(script) ~= "function" then
+    local defined = environment[hook]
+    if type(defined) ~= "function" then
       raise(format("the script does not define a function %s(msg)", hook), 0)
     end
+    script = defined
     verdicts[1], decided = 0, 1 -- so that `done` is never alone
     thread = guard.thread(decide_forever)
     return DONE

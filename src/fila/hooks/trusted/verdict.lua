@@ -1,7 +1,7 @@
 -- What a script's answer means. Each function takes the value a hook returned and gives back one
 -- string in the host's layout, or raises a message that says what is wrong with the answer.
 --
---   assignment   u32 weight, string fairness_key, then each throttle key as a string, sorted
+--   assignment   u32 weight, string fairness_key, then each throttle key as a string
 --   failure      u8 dead letter (0 or 1), u64 delay_ms
 --
 -- Strings have a u16 length; numbers are big-endian. Wrong types count as absent; values that are
@@ -9,7 +9,7 @@
 
 local limits = ...
 
-local pack, format, utf8_len, sort = string.pack, string.format, utf8.len, table.sort
+local pack, format, utf8_len = string.pack, string.format, utf8.len
 local type, tonumber, raise, next = type, tonumber, error, next
 local math_type, tointeger, floor = math.type, math.tointeger, math.floor
 
@@ -77,7 +77,10 @@ end
 local function throttle_part(list)
   local keys, seen, only = nil, nil, nil
   for index, value in next, list do
-    local key = math_type(index) == "integer" and throttle_key(value)
+    if value == only or math_type(index) ~= "integer" then
+      goto continue
+    end
+    local key = throttle_key(value)
     if not key or key == only then
       goto continue
     elseif not only then
@@ -97,7 +100,6 @@ local function throttle_part(list)
   if not keys then
     return only and pack(">s2", only) or ""
   end
-  sort(keys)
   local packed = ""
   for i = 1, #keys do
     packed = packed .. pack(">s2", keys[i])
