@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Bucket:
         self.burst = burst
         self.tokens = burst  # a new bucket starts full
         self.at_ns = now
-        self.waiters: deque[Lane] = deque()
+        self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes parked on it, by their turn
         self.armed_ns = 0  # when the deadline heap will look at the waiters; 0: not armed
         self.dirty = False
 

@@ -195,7 +195,7 @@ def _remove_queue(state: State, queue: Queue) -> None:
             state.idle.pop(lane, None)
             lane.forgotten = True
             lane.state = EMPTY
-            lane.parked_on = None
+            state.unpark(lane)
             for name in lane.throttle_keys:
                 state.lanes_of_throttle[name].pop(lane, None)
                 if not state.lanes_of_throttle[name]:

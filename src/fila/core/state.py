@@ -271,7 +271,7 @@ class State:
         active_ns = self.now - queue.stall_at(self.now)
         if lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
-            lane.parked_on = None
+            self.unpark(lane)
             if self.journal:
                 self._throttled_event(lane)
         elif lane.state == DELAYED:
@@ -301,7 +301,7 @@ class State:
                 queue.ring.leave(key)
         elif lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
-            lane.parked_on = None
+            self.unpark(lane)
         elif lane.state == DELAYED:
             self.deadlines.disarm(lane)
         lane.state = state
@@ -317,11 +317,16 @@ class State:
         self.make_unready(lane, PARKED)
         lane.parked_since = self.now - queue.stall_at(self.now)
         lane.parked_on = bucket
+        bucket.waiters[lane] = None
         if resumes and not lane.key.active:
-            bucket.waiters.appendleft(lane)
-        else:
-            bucket.waiters.append(lane)
+            bucket.waiters.move_to_end(lane, last=False)
         self.arm_bucket(bucket)
+
+    def unpark(self, lane: Lane) -> None:
+        """The lane waits for no bucket any more, and no bucket remembers it."""
+        if lane.parked_on is not None:
+            del lane.parked_on.waiters[lane]
+            lane.parked_on = None
 
     def arm_bucket(self, bucket: Bucket) -> None:
         """See to it that the waiters are looked at when the bucket has a token."""
@@ -342,11 +347,10 @@ class State:
         waiters = bucket.waiters
         tokens = bucket.tokens
         while waiters and tokens >= TOKEN:
-            lane = waiters.popleft()
-            if lane.parked_on is bucket:
-                self.make_ready(lane)
-                if lane.queue.ready:
-                    tokens -= 1.0
+            lane = next(iter(waiters))
+            self.make_ready(lane)
+            if lane.queue.ready:
+                tokens -= 1.0
         if waiters:
             self.arm_bucket(bucket)
 
