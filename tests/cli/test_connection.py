@@ -75,6 +75,11 @@ def test_options_win_over_the_environment(monkeypatch):
     assert (found.addr, found.api_key) == ("other:2", "l")
 
 
+def test_a_key_that_is_not_utf8_is_a_usage_error(run, broker):
+    result = run("--addr", broker, "--api-key", os.fsdecode(b"caf\xe9"), "queue", "list")
+    assert (result.code, result.err) == (2, "Error: the API key is not valid UTF-8\n")
+
+
 def test_a_refused_connection_comes_with_a_hint(run, closed_port):
     addr = f"127.0.0.1:{closed_port}"
     result = run("--addr", addr, "queue", "list")

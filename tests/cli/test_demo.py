@@ -33,7 +33,9 @@ def test_without_a_terminal_the_demo_is_plain_lines(shell):
     assert (result.code, result.err) == (0, "")
     assert "\x1b" not in result.out
     assert "FIFO had served the quiet tenants after 315 deliveries, Fila after 20." in result.out
-    assert "Fila  noisy-corp acme globex initech noisy-corp acme globex initech …" in result.out
+    assert "  FIFO  300 × noisy-corp, acme, globex, initech, acme, globex, …\n" in result.out
+    assert "  Fila  noisy-corp, acme, globex, initech, noisy-corp, acme, …\n" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
 
 
 def test_on_a_terminal_the_bars_move_in_place():

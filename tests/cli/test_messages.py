@@ -30,7 +30,7 @@ def test_one_message_is_answered_with_its_id(fila, queue):
     assert result.code == 0
     words = result.out.split()
     assert words[:2] == ["Enqueued", "message"] and words[3:] == ["to", f'"{queue}"']
-    message = fila("consume", queue, "--json").document
+    message = fila("consume", queue, "--limit", "1", "--json").document
     assert message["id"] == words[2]
     assert (message["headers"], message["payload"]) == ({"tenant": "acme"}, "hello")
 
@@ -39,7 +39,11 @@ def test_headers_repeat_and_keep_everything_after_the_first_equals_sign(fila, qu
     fila(
         "enqueue", queue, "--header", "a=1", "--header", "b=x=y", "--header", "c=", "--payload", ""
     )
-    assert fila("consume", queue, "--json").document["headers"] == {"a": "1", "b": "x=y", "c": ""}
+    assert fila("consume", queue, "--limit", "1", "--json").document["headers"] == {
+        "a": "1",
+        "b": "x=y",
+        "c": "",
+    }
 
 
 @pytest.mark.parametrize("header", ["tenant", "=acme", ""])
@@ -81,7 +85,7 @@ def test_a_file_is_one_message_byte_for_byte(fila, queue, tmp_path: Path):
     content = bytes(range(256)) + b"\n\n"
     (tmp_path / "blob").write_bytes(content)
     assert fila("enqueue", queue, "--file", str(tmp_path / "blob")).code == 0
-    message = fila("consume", queue, "--json").document
+    message = fila("consume", queue, "--limit", "1", "--json").document
     assert message["payload"] is None
     assert base64.b64decode(message["payload_base64"]) == content
 
@@ -135,7 +139,7 @@ def test_lines_are_stored_as_they_come_not_when_input_ends(fila, broker, queue):
 
 def test_bytes_of_an_argument_that_are_not_utf8_arrive_as_they_were(fila, queue):
     fila("enqueue", queue, "--payload", os.fsdecode(b"caf\xe9"))
-    message = fila("consume", queue, "--json").document
+    message = fila("consume", queue, "--limit", "1", "--json").document
     assert base64.b64decode(message["payload_base64"]) == b"caf\xe9"
 
 
@@ -155,7 +159,7 @@ def test_consume_prints_a_line_per_message_and_takes_them(fila, queue):
 
 def test_a_message_as_json_has_every_field(fila, queue):
     fila("enqueue", queue, "--header", "tenant=acme", "--payload", "hello")
-    message = fila("consume", queue, "--json").document
+    message = fila("consume", queue, "--limit", "1", "--json").document
     assert message["leased_at_ms"] >= message["enqueued_at_ms"] > 1_600_000_000_000
     assert {name: value for name, value in message.items() if not name.endswith(("_ms", "id"))} == {
         "queue": queue,

@@ -59,6 +59,10 @@ def open_client(args: argparse.Namespace, *, reconnect: bool = False) -> FilaCli
 
     where = target(args)
     try:
+        (where.api_key or "").encode()
+    except UnicodeEncodeError as error:
+        raise usage("the API key is not valid UTF-8") from error
+    try:
         parse_address(where.addr)
     except ValueError as error:
         raise usage(str(error)) from error

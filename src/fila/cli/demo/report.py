@@ -5,24 +5,28 @@ Owns texts only; the numbers are the race's.
 
 from __future__ import annotations
 
+from itertools import groupby
 from statistics import median
 from typing import Any, Final
 
 from fila.cli.demo.race import FAIR, FIFO, NOISY, ON_ENQUEUE, QUIET, TENANTS, Delivered, Race
 from fila.cli.output import table
 
-_FIRST: Final = 8
+_RUNS_SHOWN: Final = 6
 
 
 def opening(race: Race) -> str:
     hook = "\n".join("    " + line for line in ON_ENQUEUE.splitlines())
     return f"""\
-{NOISY} puts {race.noisy:,} messages into a queue; then {_listed(QUIET)} put {race.quiet:,} each.
-Two queues get the same messages in the same order. One has no hook: FIFO. The other has
+{NOISY} puts {race.noisy:,} messages into a queue.
+Then {_listed(QUIET)} put {race.quiet:,} each.
+
+Two queues get these messages in the same order. One has no hook, so it is FIFO;
+the other has this one:
 
 {hook}
 
-Each has one worker, which handles {race.rate:,} messages a second.
+Each queue has one worker, which handles {race.rate:,} messages a second.
 """
 
 
@@ -55,7 +59,7 @@ def closing(race: Race) -> str:
         ],
     )
     return f"""
-The first messages delivered
+Who was served first
   FIFO  {_beginning(race.delivered[FIFO])}
   Fila  {_beginning(race.delivered[FAIR])}
 
@@ -126,7 +130,14 @@ def _waits_ms(race: Race, queue: str, tenant: str) -> tuple[int, int]:
 
 
 def _beginning(delivered: list[Delivered]) -> str:
-    return " ".join(one.tenant for one in delivered[:_FIRST]) + " …"
+    """`3 × noisy-corp, acme, …`: who was served, as long as it fits on a line."""
+    runs = [
+        (tenant, sum(1 for _ in run)) for tenant, run in groupby(delivered, lambda one: one.tenant)
+    ]
+    shown = [
+        f"{length:,} × {tenant}" if length > 1 else tenant for tenant, length in runs[:_RUNS_SHOWN]
+    ]
+    return ", ".join([*shown, "…"])
 
 
 def _ends(positions: list[int]) -> dict[str, int]:
