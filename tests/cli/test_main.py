@@ -3,10 +3,10 @@
 import os
 import pty
 import re
+import resource
 import shlex
 import statistics
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -79,11 +79,16 @@ def test_every_argument_says_what_it_is_for(path, each):
 
 
 def test_help_comes_in_under_two_hundred_milliseconds():
+    def cpu_s() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    # Processor time: the tests next door must not make this one fail.
     times = []
     for _ in range(7):
-        started_at = time.perf_counter()
+        before = cpu_s()
         subprocess.run([*COMMAND, "--help"], stdout=subprocess.DEVNULL, check=True)
-        times.append(time.perf_counter() - started_at)
+        times.append(cpu_s() - before)
     assert statistics.median(times) < HELP_S_MAX
 
 
@@ -180,7 +185,10 @@ def test_the_other_scripts_know_every_command(run, shell_name):
     for path, each in walk(parser(), ()):
         assert " ".join(path) in script
         assert all(name in script for name in children(each))
-    assert script.count("'") % 2 == 0
+    if shell_name == "zsh":  # what it uses of zsh is also bash's grammar
+        subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+    else:
+        assert all(shlex.split(line) for line in script.splitlines()[1:])
     assert run("completion", shell_name, "--json").document == {
         "shell": shell_name,
         "script": script,

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from fila.cli.options import Subparsers, children, command, walk
+from fila.cli.options import Subparsers, children, command, summaries, walk
 from fila.cli.output import say_json
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -133,8 +133,8 @@ def fish(root: argparse.ArgumentParser) -> str:
     ]
     for path, parser in walk(root, ()):
         here = f"complete -c fila -n {_quoted(f'__fila_at {_quoted(chr(32).join(path))}')}"
-        for name, child in children(parser).items():
-            lines.append(f"{here} -a {name} -d {_quoted(_summary(child))}")
+        for name, summary in summaries(parser).items():
+            lines.append(f"{here} -a {name} -d {_quoted(_first_clause(summary))}")
         for option in _options(parser):
             needs = "" if option.nargs == 0 else " -rF" if _takes_file(option) else " -x"
             name = option.option_strings[-1].lstrip("-")
@@ -151,7 +151,7 @@ def _words(parser: argparse.ArgumentParser) -> list[str]:
 
 def _described(parser: argparse.ArgumentParser) -> list[str]:
     """`word:what it does`, as zsh wants it."""
-    words = [f"{name}:{_summary(child)}" for name, child in children(parser).items()]
+    words = [f"{name}:{_first_clause(text)}" for name, text in summaries(parser).items()]
     words += _choices(parser)
     for option in _options(parser):
         words.append(f"{option.option_strings[-1]}:{_first_clause(option.help or '')}")
@@ -200,10 +200,6 @@ def _option_names(
 
 def _takes_file(option: argparse.Action) -> bool:
     return option.metavar == "FILE"
-
-
-def _summary(parser: argparse.ArgumentParser) -> str:
-    return _first_clause(parser.description or "").rstrip(".")
 
 
 def _first_clause(text: str) -> str:

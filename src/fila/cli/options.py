@@ -87,6 +87,14 @@ def children(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
     return {}
 
 
+def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """What --help says about each sub-command, by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return {choice.dest: choice.help or "" for choice in action._choices_actions}
+    return {}
+
+
 def walk(
     parser: argparse.ArgumentParser, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:

@@ -12,7 +12,7 @@ import sys
 from typing import Final
 
 from fila.cli.main import parser
-from fila.cli.options import COMMON_NAMES, children, walk
+from fila.cli.options import COMMON_NAMES, children, summaries, walk
 
 _OPENING: Final = """\
 # The `fila` command line
@@ -73,8 +73,8 @@ def _section(path: tuple[str, ...], each: argparse.ArgumentParser) -> str:
     parts = [f"{'#' * (2 + len(path))} {name}\n\n{each.description}\n\n"]
     if children(each):
         lines = [
-            f"- [`{name} {verb}`](#{'-'.join((*name.split(), verb))}): {_first_sentence(child)}\n"
-            for verb, child in children(each).items()
+            f"- [`{name} {verb}`](#{'-'.join((*name.split(), verb))}): {summary}\n"
+            for verb, summary in summaries(each).items()
         ]
         parts.append("".join(lines) + "\n")
     else:
@@ -129,11 +129,6 @@ def _name(action: argparse.Action) -> str:
 def _help(action: argparse.Action) -> str:
     text = (action.help or "") % {"default": action.default}
     return text.replace("|", "\\|")
-
-
-def _first_sentence(each: argparse.ArgumentParser) -> str:
-    text = " ".join((each.description or "").split())
-    return text.partition(". ")[0].rstrip(".")
 
 
 if __name__ == "__main__":
