@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# The optional compiled build has an environment of its own.
+FAST       := .venv-compiled
+FAST_READY := $(FAST)/.ready
+SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format simulate bench docs demo clean
+.PHONY: help setup run test check format simulate bench docs demo clean compile run-compiled test-compiled
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +26,23 @@ setup: $(READY)  ## create the virtual environment
 
 run: $(READY)  ## start the broker on its embedded store
 	@$(BIN)/fila-server
+
+$(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
+	@$(PYTHON) -m venv $(FAST)
+	@$(FAST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis
+	@FILA_COMPILE=1 $(FAST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -c constraints.txt --no-build-isolation '.[server]'
+	@touch $@
+
+compile: $(FAST_READY)  ## build the compiled form (needs a C compiler, about a minute)
+
+run-compiled: $(FAST_READY)  ## start the broker in its compiled form
+	@$(FAST)/bin/fila-server
+
+test-compiled: $(FAST_READY)  ## the same tests against the compiled form
+	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
+	  -n auto --dist worksteal
 
 test: $(READY)  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
@@ -50,4 +71,4 @@ demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (u
 	@$(BIN)/fila demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) $(FAST) .mypy_cache .ruff_cache .pytest_cache build dist

@@ -1,0 +1,20 @@
+"""The optional compiled build: FILA_COMPILE=1 turns the typed hot modules into C by mypyc.
+
+Everything else about the package is in pyproject.toml. The pure form is the default, always works,
+and passes the same tests.
+"""
+
+import os
+from glob import glob
+
+from setuptools import setup
+
+HOT = ("src/fila/core/*.py", "src/fila/wire/*.py")
+
+if os.environ.get("FILA_COMPILE"):
+    from mypyc.build import mypycify
+
+    modules = sorted(path for pattern in HOT for path in glob(pattern))
+    setup(ext_modules=mypycify(["--config-file=", "--python-version=3.11", *modules]))
+else:
+    setup()
