@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import ssl
 from collections.abc import Callable
@@ -98,9 +99,8 @@ class Node:
         try:
             return await self._listener.listen(host, port, self._tls)
         except OSError as error:
-            raise OSError(
-                f"cannot listen on {self._settings.listen_addr}: {error.strerror}"
-            ) from error
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(f"cannot listen on {self._settings.listen_addr}: {why}") from error
 
     def reload_certificates(self) -> None:
         """Read the certificate files again; a fault is logged and the old ones stay in use."""

@@ -7,12 +7,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from fila.core.batch import Batch
-from fila.storage.committer import FsyncCommitter
 from fila.storage.contract import Store
+
+Committed = Callable[[], None]
 
 
 class Flusher:
-    """A Committer: writes on the loop's thread, syncs beside it, calls back on the loop."""
+    """A Committer: writes on the loop's thread, syncs beside it, calls back on the loop, in order.
+
+    A turn that changed nothing waits for the turns before it all the same: what it tells may rest
+    on what they changed.
+    """
 
     def __init__(
         self,
@@ -23,35 +28,49 @@ class Flusher:
         self._store = store
         self._loop = loop
         self._on_fault = on_fault
-        self._commits = FsyncCommitter(store)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="flusher")
-        self._running = False
+        self._syncing = False
+        self._synced_next: list[Committed] = []  # safe when the sync under way returns
+        self._waiting: list[Committed] = []  # written after it began: safe with the one after
+        self._failed: BaseException | None = None
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
-        self._commits.commit(batches, committed)
-        if self._commits.pending() and not self._running:
-            self._start()
+    def commit(self, batches: list[Batch], committed: Committed) -> None:
+        if self._failed is not None:
+            raise self._failed
+        if batches:
+            self._store.write(batches)
+            self._waiting.append(committed)
+            if not self._syncing:
+                self._start()
+        elif self._waiting:
+            self._waiting.append(committed)
+        elif self._syncing:
+            self._synced_next.append(committed)
+        else:
+            committed()
 
     async def drain(self) -> None:
         """Wait until everything written is flushed."""
-        while self._running:
+        while self._syncing:
             await asyncio.sleep(0.001)
         self._thread.shutdown()
 
     def _start(self) -> None:
-        self._running = True
-        waiting = self._commits.take_waiting()
-        future = self._loop.run_in_executor(self._thread, self._store.sync)
-        future.add_done_callback(lambda done: self._synced(done, waiting))
+        self._syncing = True
+        self._synced_next, self._waiting = self._waiting, []
+        self._loop.run_in_executor(self._thread, self._store.sync).add_done_callback(self._synced)
 
-    def _synced(self, done: asyncio.Future[None], waiting: list[Callable[[], None]]) -> None:
-        error = done.exception()
-        if error is not None:
-            self._running = False
+    def _synced(self, done: asyncio.Future[None]) -> None:
+        try:
+            done.result()
+            for committed in self._synced_next:
+                committed()
+        except BaseException as error:
+            self._failed = error
+            self._syncing = False
             self._on_fault(error)
             return
-        for committed in waiting:
-            committed()
-        self._running = False
-        if self._commits.pending():
+        self._synced_next = []
+        self._syncing = False
+        if self._waiting:
             self._start()
