@@ -1,4 +1,4 @@
-"""The command line as a whole: help, usage errors, speed, completion, the reference page."""
+"""The command line as a whole: help, usage errors, speed, completion."""
 
 import os
 import pty
@@ -7,20 +7,17 @@ import resource
 import shlex
 import statistics
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from fila import __version__
 from fila.cli.main import parser
 from fila.cli.options import COMMON_NAMES, children, walk
-from fila.cli.reference import markdown
 from tests.cli.conftest import COMMAND
 
 PARSERS = [
     pytest.param(path, each, id=" ".join(path) or "fila") for path, each in walk(parser(), ())
 ]
-REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
 HELP_S_MAX = 0.2
 
 
@@ -193,19 +190,3 @@ def test_the_other_scripts_know_every_command(run, shell_name):
         "shell": shell_name,
         "script": script,
     }
-
-
-# the reference page
-
-
-def test_the_reference_page_is_what_the_parsers_say():
-    assert REFERENCE.read_text() == markdown(), "run: python -m fila.cli.reference > docs/cli.md"
-
-
-def test_the_reference_page_names_every_command_and_option():
-    page = markdown()
-    for path, each in walk(parser(), ()):
-        if path:
-            assert f"{'#' * (2 + len(path))} fila {' '.join(path)}\n" in page
-        for name in each._option_string_actions:
-            assert f"`{name}" in page or name in ("-h", "--help", "--version")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import groupby
 from typing import Final
 
 from fila.cli.main import parser
@@ -57,11 +58,83 @@ them exactly.
 """
 
 
+# The fields of each command's JSON; a test compares them with what the commands print.
+JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "queue create": ("queue", "created"),
+    "queue delete": ("queue", "deleted"),
+    "queue list": ("queues[].name", ".depth", ".in_flight", ".active_consumers"),
+    "queue inspect": (
+        "queue",
+        "depth",
+        "in_flight",
+        "active_fairness_keys",
+        "active_consumers",
+        "quantum",
+        "fairness_keys[].key",
+        ".pending",
+        ".deficit",
+        ".weight",
+        "throttle_keys[].key",
+        ".tokens",
+        ".rate_per_second",
+        ".burst",
+    ),
+    "enqueue": ("queue", "id"),
+    "consume": (
+        "id",
+        "queue",
+        "headers",
+        "payload",
+        "payload_base64",
+        "fairness_key",
+        "weight",
+        "throttle_keys",
+        "attempt_count",
+        "enqueued_at_ms",
+        "leased_at_ms",
+        "settled",
+    ),
+    "stats": (
+        "depth",
+        "in_flight",
+        "active_consumers",
+        "queues[].name",
+        ".depth",
+        ".in_flight",
+        ".active_consumers",
+    ),
+    "config set": ("key", "value"),
+    "config get": ("key", "value"),
+    "config list": ("entries[].key", ".value"),
+    "redrive": ("queue", "redriven"),
+    "context list": (
+        "current",
+        "contexts[].name",
+        ".addr",
+        ".tls",
+        ".tls_ca_cert",
+        ".tls_cert",
+        ".tls_key",
+        ".api_key_set",
+    ),
+    "version": ("version",),
+}
+
+_AFTER_FIELDS: Final = """
+`payload` is null when the message is not text; `payload_base64` is always exact. `settled` is
+`ack`, `nack` or, with `--peek-only`, null. A `value` of null is a setting that is not set.
+`fila stats QUEUE` prints what `fila queue inspect` does.
+
+"""
+
+
 def markdown() -> str:
     """The whole page."""
     root = parser()
     common = [action for action in _shown(root) if _is_common(action)]
-    parts = [_OPENING, _table("option", common), _AFTER_COMMON, "## Commands\n\n"]
+    parts = [_OPENING, _table("option", common), _AFTER_COMMON]
+    parts += ["| with `--json` | fields |\n|---|---|\n", *map(_fields_row, JSON_FIELDS)]
+    parts += [_AFTER_FIELDS, "## Commands\n\n"]
     for path, each in walk(root, ()):
         if path:
             parts.append(_section(path, each))
@@ -70,7 +143,7 @@ def markdown() -> str:
 
 def _section(path: tuple[str, ...], each: argparse.ArgumentParser) -> str:
     name = "fila " + " ".join(path)
-    parts = [f"{'#' * (2 + len(path))} {name}\n\n{each.description}\n\n"]
+    parts = [f"{'#' * (2 + len(path))} {name}\n\n{_prose(each.description or '')}\n\n"]
     if children(each):
         lines = [
             f"- [`{name} {verb}`](#{'-'.join((*name.split(), verb))}): {summary}\n"
@@ -87,6 +160,19 @@ def _section(path: tuple[str, ...], each: argparse.ArgumentParser) -> str:
         parts.append("```sh\n" + "".join(f"{line[2:]}\n" for line in examples.splitlines()))
         parts.append("```\n\n")
     return "".join(parts)
+
+
+def _prose(text: str) -> str:
+    """A description, its indented lines as a block of their own."""
+    blocks = []
+    for indented, lines in groupby(text.splitlines(), lambda line: line.startswith("  ")):
+        block = "\n".join(lines)
+        blocks.append(f"\n```text\n{block}\n```\n" if indented else block)
+    return "\n".join(blocks)
+
+
+def _fields_row(command: str) -> str:
+    return f"| `{command}` | {', '.join(f'`{field}`' for field in JSON_FIELDS[command])} |\n"
 
 
 def _table(heading: str, actions: list[argparse.Action]) -> str:

@@ -1,0 +1,59 @@
+"""The reference page says what the command line does."""
+
+from pathlib import Path
+from typing import Any
+
+from fila.cli.main import parser
+from fila.cli.options import walk
+from fila.cli.reference import JSON_FIELDS, markdown
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
+SCRIPT = 'function on_enqueue(msg) return { throttle_keys = { "listed" } } end'
+
+
+def test_the_reference_page_is_what_the_parsers_say():
+    assert REFERENCE.read_text() == markdown(), "run: python -m fila.cli.reference > docs/cli.md"
+
+
+def test_the_reference_page_names_every_command_and_option():
+    page = markdown()
+    for path, each in walk(parser(), ()):
+        if path:
+            assert f"{'#' * (2 + len(path))} fila {' '.join(path)}\n" in page
+        for name in each._option_string_actions:
+            assert f"`{name}" in page or name in ("-h", "--help", "--version")
+
+
+def fields_of(document: dict[str, Any]) -> list[str]:
+    """Names as the page writes them: lists of objects with the fields of one of them."""
+    fields = []
+    for name, value in document.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            first, *others = value[0]
+            fields += [f"{name}[].{first}", *(f".{other}" for other in others)]
+        else:
+            fields.append(name)
+    return fields
+
+
+def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila):
+    fila("config", "set", "throttle.listed", "1,1")
+    commands = {
+        "version": (),
+        "context list": (),
+        "queue create": ("listed", "--on-enqueue", SCRIPT),
+        "enqueue": ("listed", "--payload", "x"),
+        "queue list": (),
+        "queue inspect": ("listed",),
+        "stats": (),
+        "consume": ("listed", "--limit", "1"),
+        "redrive": ("listed.dlq",),
+        "queue delete": ("listed",),
+        "config get": ("throttle.listed",),
+        "config list": (),
+        "config set": ("throttle.listed", ""),
+    }
+    assert set(commands) == set(JSON_FIELDS)
+    for command, arguments in commands.items():
+        document = fila(*command.split(), *arguments, "--json").document
+        assert fields_of(document) == list(JSON_FIELDS[command]), command
