@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fila.client import errors
     from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage, AsyncReceipt
     from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
     from fila.client.errors import (
@@ -139,16 +140,19 @@ __all__ = [
     "UnauthorizedError",
     "UnsupportedVersionError",
     "__version__",
+    "errors",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    module = _HOME_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'fila' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(module), name)
+    if name == "errors":
+        value: Any = import_module("fila.client.errors")
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'fila' has no attribute {name!r}")
     globals()[name] = value
     return value
 

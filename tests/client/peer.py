@@ -331,6 +331,7 @@ class TinyBroker:
         return b.GetAclResult(0, key_id, False, self.acls.get(key_id, ()))
 
     def _deliver(self) -> None:
+        self._consumers = [c for c in self._consumers if not c[0].closed.is_set()]
         for connection, request_id, queue, prefetch in self._consumers:
             waiting = self.queues.get(queue, deque())
             items = []

@@ -116,6 +116,8 @@ class AsyncFilaClient:
         messages are held here unsettled at a time. A refusal is raised by the first step."""
         stream = Stream(queue, check_prefetch(prefetch), Ticket())
         self._link.exchange.subscribe(stream)
+        if stream.opened.done:
+            stream.opened.one()  # refused on the spot: the client is closed
         self._link.push()
         return AsyncConsumer(self, stream)
 

@@ -150,7 +150,8 @@ class Exchange:
         if self._state is State.OPEN:
             self._send(op.DISCONNECT, 0, b"")
         self._state = State.CLOSED
-        self._end(ClientClosedError(f"the client for {self.address} is closed"))
+        # A client that ended by itself goes on saying why.
+        self._end(self._ended or ClientClosedError(f"the client for {self.address} is closed"))
 
     # The connection, as the shell reports it.
 

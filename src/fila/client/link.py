@@ -263,8 +263,7 @@ class Link:
             sock.settimeout(_GOODBYE_S)
             if self._unsent:
                 sock.sendall(self._unsent)
-            if self._context is None:
-                sock.shutdown(socket.SHUT_WR)
+            sock.shutdown(socket.SHUT_WR)
             while sock.recv(RECEIVE_BYTES) and monotonic() < deadline:
                 pass
         except OSError:
