@@ -97,7 +97,7 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Result]]:
     """A command as it is written: `run("queue", "list")`."""
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
 
     def run_here(*argv: str) -> Result:
         capsys.readouterr()
@@ -106,7 +106,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Result]]:
         return Result(code, seen.out, seen.err)
 
     yield run_here
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import os
 import pty
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -59,7 +61,10 @@ def test_on_a_terminal_the_bars_move_in_place():
     assert "█" * 20 in seen.decode() and b"\x1b[?25h" in seen
 
 
-def test_an_interrupted_demo_leaves_no_broker_and_no_directory(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_interrupted_demo_leaves_no_broker_and_no_directory(tmp_path, number, code):
     with subprocess.Popen(
         [*COMMAND, "demo"],
         stdout=subprocess.PIPE,
@@ -71,12 +76,23 @@ def test_an_interrupted_demo_leaves_no_broker_and_no_directory(tmp_path):
         while not list(tmp_path.glob("fila-demo-*/port")):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        process.terminate()
+        time.sleep(0.5)  # somewhere between the first message and the last
+        os.killpg(process.pid, number)  # as a terminal does
         _, err = process.communicate(timeout=10)
-    assert (process.returncode, err) == (143, b"")
+    assert (process.returncode, err) == (code, b"")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    assert not processes_that_mention(tmp_path)
+
+
+def processes_that_mention(path: Path) -> list[str]:
+    found = []
+    for command_line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(path).encode() in command_line.read_bytes():
+                found.append(command_line.parent.name)
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
 
 
 def test_settings_in_the_environment_do_not_reach_the_demos_broker(run, monkeypatch):

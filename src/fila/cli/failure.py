@@ -5,7 +5,8 @@ Owns `Failure`, which commands raise, and the translation of what the SDK raises
     0    done
     1    the broker refused, cannot be reached, or a file cannot be read or written
     2    the command was not understood
-    130  Ctrl-C        141  the reader of a pipe went away        143  SIGTERM
+    130  Ctrl-C        141  the reader of a pipe went away
+    143  SIGTERM       129  the terminal went away
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
-EXIT_TERMINATED: Final = 143
+EXIT_SIGNAL: Final = 128  # plus the signal's number
 
 
 class Failure(Exception):  # noqa: N818  the glossary of exit codes, not of exceptions

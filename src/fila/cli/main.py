@@ -46,7 +46,9 @@ COMMANDS: Final[dict[str, ModuleType]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    signal.signal(signal.SIGTERM, _on_terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+            signal.signal(number, _on_terminate)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape instead of a traceback.
         if hasattr(stream, "reconfigure"):
@@ -127,7 +129,7 @@ def _run(argv: list[str] | None) -> int:
 
 def _on_terminate(number: int, frame: FrameType | None) -> None:
     # An exception, so that a consumer still hands its messages back.
-    sys.exit(failure.EXIT_TERMINATED)
+    sys.exit(failure.EXIT_SIGNAL + number)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ them exactly.
 | 2 | the command line was not understood |
 | 130 | ended by Ctrl-C |
 | 141 | whoever read the output went away |
-| 143 | ended by SIGTERM |
+| 143, 129 | ended by SIGTERM, or because the terminal went away |
 
 """
 

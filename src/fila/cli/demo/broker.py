@@ -49,7 +49,12 @@ def _start(home: Path) -> subprocess.Popen[bytes]:
     command += ["--listen", "127.0.0.1:0", "--data-dir", str(home / "data")]
     with open(home / "log", "wb") as log:
         return subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for us; the broker goes after its clients
         )
 
 

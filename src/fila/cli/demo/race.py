@@ -98,7 +98,7 @@ class Race:
         from fila.client.sync import FilaClient
 
         seen = self.delivered[queue]
-        with FilaClient(addr) as client:
+        with FilaClient(addr, reconnect=False) as client:
             consumer = client.consume(queue, prefetch=_PREFETCH)
             started_at = time.monotonic()
             while len(seen) < len(self.arrivals) and not self._stopping.is_set():
