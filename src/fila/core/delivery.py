@@ -26,7 +26,6 @@ from fila.core.lane import (
     ENTRY_BYTES,
     KEY,
     READY,
-    SINCE,
     STALL,
     STAMP,
     Entry,
@@ -230,30 +229,37 @@ def _delivered_events(
 ) -> None:
     key = lane.key
     queue = lane.queue
-    weight_before = queue.ring.weight  # the key itself still stands in the ring
+    ring = queue.ring
+    waiting = key.pending
+    eligible_now = eligible(key)
+    append = state.events.append
     left = taken
     for entry, wait in zip(entries[-taken:], waits[-taken:], strict=True):
         left -= 1
-        state.events.append(
-            Event(
-                state.now,
-                effect.DELIVERED,
-                queue.name,
-                entry[KEY][rows.ID_AT :],
-                entry[2],
-                key.name,
-                entry[3],
-                lane.throttle_keys,
-                key.pending + left,
-                eligible(key) + left,
-                weight_before,
-                queue.ring.keys,
-                entry[SINCE],
-                entry[STAMP] if entry[STALL] < 0 else entry[SINCE],
-                wait,
-                consumer=consumer.id,
-                credit_delta=-1,
-                enqueued_ns=entry[4],
-                body_bytes=len(entry[BODY]),
-            )
+        message_key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, _, body = entry
+        values = (
+            state.now,
+            effect.DELIVERED,
+            queue.name,
+            message_key[ID_AT:],
+            attempts,
+            key.name,
+            weight,
+            lane.throttle_keys,
+            waiting + left,
+            eligible_now + left,
+            ring.weight,  # the key itself still stands in the ring
+            ring.keys,
+            since_ns,
+            stamp if stall_ns < 0 else since_ns,
+            wait,
+            "",
+            "",
+            consumer.id,
+            -1,
+            enqueued_ns,
+            len(body),
+            "",
+            0,
         )
+        append(tuple.__new__(Event, values))

@@ -51,6 +51,7 @@ CONSUMER_JOINED: Final = "consumer_joined"
 CONSUMER_LEFT: Final = "consumer_left"
 WEIGHT_CHANGED: Final = "weight_changed"
 CONFIG_CHANGED: Final = "config_changed"
+SNAPSHOT: Final = "snapshot"
 QUEUE_CREATED: Final = "queue_created"
 QUEUE_DELETED: Final = "queue_deleted"
 
@@ -80,6 +81,7 @@ class Event(NamedTuple):
     enqueued_ns: int = 0
     body_bytes: int = 0
     source_queue: str = ""
+    key_leased: int = 0  # snapshot: leased messages of the key
 
 
 class Effects(NamedTuple):

@@ -19,7 +19,7 @@ from fila.core.lane import (
 )
 from fila.core.lease import Failed, Lease
 from fila.core.queue import Queue
-from fila.core.state import State
+from fila.core.state import State, eligible
 from fila.core.verdict import FailureVerdict
 
 VISIBILITY_EXPIRED = "visibility timeout expired"
@@ -195,14 +195,10 @@ def _consumer_id(lease: Lease) -> str:
 
 
 def _ended_event(state: State, kind: str, lane: Lane, id: bytes, lease: Lease) -> Event:
-    return Event(
-        state.now,
-        kind,
-        lane.queue.name,
-        id,
-        fairness_key=lane.key.name,
-        throttle_keys=lane.throttle_keys,
-        key_pending=lane.key.pending,
-        consumer=_consumer_id(lease),
-        credit_delta=1,
-    )
+    key = lane.key
+    consumer = _consumer_id(lease)
+    values = (
+        state.now, kind, lane.queue.name, id, 0, key.name, 0, lane.throttle_keys, key.pending,
+        eligible(key), 0, lane.queue.ring.keys, 0, 0, None, "", "", consumer, 1, 0, 0, "", 0,
+    )  # fmt: skip
+    return tuple.__new__(Event, values)

@@ -1,0 +1,139 @@
+"""Files of the journal: the hot tail, sealed parts, and how one becomes the other.
+
+A sealed part appears by rename, so readers never see half of one. A hot file is a stream of Arrow
+batches; what a crash cut off at its end is lost, all that was flushed before it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+HOT = "_hot"
+
+
+class Stream(NamedTuple):
+    """Whose rows: one run of one broker, one table."""
+
+    table: str
+    broker: str
+    epoch: int
+
+
+class HotFile:
+    """The open tail of one table. Each `append` is flushed to the operating system."""
+
+    def __init__(self, root: Path, stream: Stream, number: int, schema: Any) -> None:
+        folder = root / HOT
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{stream.table}-{stream.broker}-{stream.epoch}-{number:012d}.arrows"
+        self.path = folder / name
+        self._file = self.path.open("wb")
+        self._writer = pa.ipc.new_stream(self._file, schema)
+        self.batches: list[Any] = []
+        self.rows = 0
+
+    def append(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+        self._file.flush()
+        self.batches.append(batch)
+        self.rows += batch.num_rows
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+
+
+def hot_files(root: Path) -> list[Path]:
+    return sorted((root / HOT).glob("*.arrows"))
+
+
+def stream_of(path: Path) -> Stream:
+    """Which stream a hot file belongs to, by its name."""
+    table, rest = path.stem.split("-", 1)
+    broker, epoch, _ = rest.rsplit("-", 2)
+    return Stream(table, broker, int(epoch))
+
+
+def read_hot(path: Path) -> list[Any]:
+    """All whole batches of a hot file, however it ended."""
+    batches: list[Any] = []
+    try:
+        with path.open("rb") as file, pa.ipc.open_stream(file) as reader:
+            for batch in reader:
+                batches.append(batch)
+    except (pa.ArrowInvalid, OSError, EOFError):
+        pass  # cut off here
+    return batches
+
+
+def seal(root: Path, stream: Stream, batches: list[Any]) -> list[Path]:
+    """Write batches as Parquet, one part per date. Sealing the same rows again changes nothing."""
+    if not batches:
+        return []
+    table = pa.Table.from_batches(batches)
+    parts = []
+    for date, rows in _by_date(table):
+        folder = root / stream.table / f"date={date}"
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"part-{stream.broker}-{stream.epoch}-{_range(rows)}.parquet"
+        if not target.exists():
+            hidden = folder / f".{target.name}.{os.getpid()}.tmp"
+            pq.write_table(rows, hidden, compression="zstd", row_group_size=65_536)
+            _fsync(hidden)
+            hidden.replace(target)
+            _fsync(folder)
+        parts.append(target)
+    return parts
+
+
+def recover(root: Path, keep: Path | None = None) -> list[Path]:
+    """Seal what earlier runs left hot (all but `keep`, which is in use). Returns the new parts."""
+    parts: list[Path] = []
+    for path in hot_files(root):
+        if path != keep:
+            parts += seal(root, stream_of(path), read_hot(path))
+            path.unlink()
+    return parts
+
+
+def retire(root: Path, table: str, before_date: str) -> int:
+    """Remove the parts of days before `before_date` (YYYY-MM-DD). Returns how many."""
+    removed = 0
+    for folder in sorted((root / table).glob("date=*")):
+        if folder.name[len("date=") :] < before_date:
+            for part in folder.iterdir():
+                part.unlink()
+                removed += 1
+            folder.rmdir()
+    return removed
+
+
+def _by_date(table: Any) -> Iterator[tuple[str, Any]]:
+    time = table["ts"] if "ts" in table.column_names else table["enqueued_at"]
+    dates = pc.strftime(time, "%Y-%m-%d")
+    for date in sorted(pc.unique(dates).to_pylist()):
+        yield date, table.filter(pc.equal(dates, date))
+
+
+def _range(rows: Any) -> str:
+    """First and last number of a part: a name that the same rows always get."""
+    if "seq" in rows.column_names:
+        return f"{rows['seq'][0].as_py():012d}-{rows['seq'][-1].as_py():012d}"
+    time = rows["ts"] if "ts" in rows.column_names else rows["enqueued_at"]
+    first, last = time[0].value, time[-1].value
+    return f"{first:020d}-{last:020d}-{rows.num_rows}"
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,40 @@
+"""The journal's tables as Arrow knows them, read from the one schema source (spec/journal)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import pyarrow as pa
+
+TABLES: Final = ("events", "messages", "config")
+
+_TYPES: Final[dict[str, Any]] = {
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    # Microseconds: nanoseconds cannot be read by Spark.
+    "timestamp": pa.timestamp("us", "UTC"),
+    "list<string>": pa.list_(pa.string()),
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
+}
+
+
+@cache
+def specification() -> dict[str, Any]:
+    text = resources.files("fila.journal").joinpath("schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@cache
+def arrow_schema(table: str) -> Any:
+    """The Arrow schema of one table."""
+    columns = specification()["tables"][table]["columns"]
+    return pa.schema(
+        [pa.field(one["name"], _TYPES[one["type"]], nullable=one["nullable"]) for one in columns],
+        metadata={"fila.journal.version": str(specification()["version"])},
+    )
