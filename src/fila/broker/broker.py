@@ -24,18 +24,21 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     Expire,
+    HandBack,
+    Hold,
     Leave,
     Nack,
     Redrive,
     SetConfig,
     StoreAuth,
 )
-from fila.core.effect import Delivery, Effects
+from fila.core.effect import Delivery, Effects, Event
 from fila.core.lane import BODY, KEY
 from fila.core.machine import Machine
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.core.settlement import VISIBILITY_EXPIRED
+from fila.core.snapshot import snapshot
 from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
 from fila.hooks.contract import HookError, Hooks
 from fila.storage.committer import Committer
@@ -58,6 +61,12 @@ class Sink(Protocol):
     def flush(self) -> None: ...
 
 
+class Recorder(Protocol):
+    """Who wants to know what happened, once it is committed: the journal."""
+
+    def record(self, events: list[Event]) -> None: ...
+
+
 class _RedriveJob:
     """A redrive under way: it moves a few messages per turn until its count is reached."""
 
@@ -78,8 +87,11 @@ class Broker:
         ids: Ids,
         loop: asyncio.AbstractEventLoop,
         on_fault: Callable[[BaseException], None],
+        recorder: Recorder | None = None,
     ) -> None:
         self._machine = machine
+        self._recorder = recorder
+        machine.state.journal = recorder is not None
         self._committer = committer
         self._hooks = hooks
         self._clock = clock
@@ -180,6 +192,8 @@ class Broker:
                 dirty[to] = None
         for sink in dirty:
             sink.flush()
+        if effects.events and self._recorder is not None:
+            self._recorder.record(effects.events)
         for call in calls:
             call()
 
@@ -203,6 +217,12 @@ class Broker:
             queue, lease, ids = due
             verdicts = self._verdicts(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)
             machine.apply(Expire(queue, lease, ids, verdicts))
+
+    def record_snapshot(self, keys_max: int) -> None:
+        """Tell the journal what every key holds, as of this turn."""
+        self.begin()
+        state = self._machine.state
+        state.events.extend(snapshot(state, keys_max))
 
     # --- what clients ask
 
@@ -245,6 +265,17 @@ class Broker:
         if not self._stopped:
             self.begin()
             self._machine.apply(Leave(queue, consumer, release))
+
+    def hold(self, queue: str, consumer: str, held: bool) -> None:
+        """Hand a consumer nothing more while its client does not take what it has."""
+        if not self._stopped:
+            self.begin()
+            self._machine.apply(Hold(queue, consumer, held))
+
+    def hand_back(self, queue: str, connection: int) -> None:
+        """Hand back everything consumers of this connection hold, the departed ones included."""
+        self.begin()
+        self._machine.apply(HandBack(queue, connection))
 
     def create_queue(
         self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int

@@ -68,6 +68,8 @@ class Session:
         self.number = self._broker.next_connection()
         self.identity = Identity("", False, "nobody yet")
         self._consumers: dict[str, str] = {}  # consumer id → queue
+        self._left: set[str] = set()  # queues of consumers that were cancelled
+        self._held = False
 
     # --- who
 
@@ -133,18 +135,38 @@ class Session:
         consumer = self._broker.consume(queue, self.number, self._door, prefetch)
         if not isinstance(consumer, Rejection):
             self._consumers[consumer] = queue
+            if self._held:
+                self._broker.hold(queue, consumer, True)
         return consumer
+
+    def hold(self) -> None:
+        """The client does not read: its consumers get nothing more, others have their turn."""
+        if not self._held:
+            self._held = True
+            for consumer, queue in self._consumers.items():
+                self._broker.hold(queue, consumer, True)
+
+    def resume(self) -> None:
+        """It reads again."""
+        if self._held:
+            self._held = False
+            for consumer, queue in self._consumers.items():
+                self._broker.hold(queue, consumer, False)
 
     def leave(self, consumer: str) -> None:
         """End one consumer; what it holds stays leased."""
         queue = self._consumers.pop(consumer, None)
         if queue is not None:
             self._broker.leave(queue, consumer, release=False)
+            self._left.add(queue)
 
     def leave_all(self, release: bool) -> None:
         consumers, self._consumers = self._consumers, {}
         for consumer, queue in consumers.items():
             self._broker.leave(queue, consumer, release)
+        if release:
+            for queue in self._left:
+                self._broker.hand_back(queue, self.number)
 
     def forget(self, consumer: str) -> None:
         """The broker ended the consumer."""

@@ -60,6 +60,21 @@ class Leave(NamedTuple):
     release: bool = False
 
 
+class Hold(NamedTuple):
+    """Hand a consumer nothing more until it is resumed."""
+
+    queue: str
+    consumer: str
+    held: bool = True
+
+
+class HandBack(NamedTuple):
+    """Hand back everything that consumers of this connection hold, the departed ones included."""
+
+    queue: str
+    connection: int
+
+
 class Ack(NamedTuple):
     queue: str
     ids: list[bytes]
@@ -99,6 +114,8 @@ Command = (
     | Enqueue
     | Consume
     | Leave
+    | Hold
+    | HandBack
     | Ack
     | Nack
     | Expire

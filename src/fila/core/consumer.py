@@ -15,6 +15,7 @@ class Consumer:
         "credit_bytes",
         "credit_messages",
         "gone",
+        "held",
         "id",
         "leases",
         "prefetch",
@@ -33,4 +34,8 @@ class Consumer:
         self.credit_bytes = prefetch_bytes
         self.ready = False  # stands in the queue's round of consumers with credit
         self.gone = False
+        self.held = False  # gets nothing until it is resumed: its client does not read
         self.leases: dict[int, Lease] = {}
+
+    def may_receive(self) -> bool:
+        return self.credit_messages > 0 and self.credit_bytes > 0 and not self.held

@@ -17,6 +17,8 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     Expire,
+    HandBack,
+    Hold,
     Leave,
     Nack,
     Redrive,
@@ -83,6 +85,14 @@ class Machine:
         if isinstance(command, Leave):
             queue = state.queues.get(command.queue)
             return _leave(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Hold):
+            queue = state.queues.get(command.queue)
+            return _hold(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, HandBack):
+            queue = state.queues.get(command.queue)
+            if queue is None:
+                return _unknown(command.queue)
+            return settlement.hand_back(state, queue, command.connection)
         if isinstance(command, Redrive):
             return redrive.redrive(state, command)
         if isinstance(command, SetConfig):
@@ -222,6 +232,19 @@ def _leave(state: State, queue: Queue, command: Leave) -> int:
         )
         state.events.append(gone)
     return released
+
+
+def _hold(state: State, queue: Queue, command: Hold) -> int:
+    consumer = queue.consumers.get(command.consumer)
+    if consumer is None or consumer.held == command.held:
+        return 0
+    consumer.held = command.held
+    if consumer.ready:
+        queue.drop_ready(consumer, state.now)
+    elif consumer.may_receive():
+        queue.add_ready(consumer, state.now)
+        state.touch_queue(queue)
+    return 1
 
 
 def _unknown(queue: str) -> Rejection:

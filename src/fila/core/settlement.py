@@ -77,8 +77,22 @@ def expire(state: State, queue: Queue, command: Expire) -> int:
 
 def release(state: State, queue: Queue, consumer: Consumer) -> int:
     """Hand back what a leaving consumer holds: to its old place, without counting an attempt."""
+    return _hand_back_leases(state, queue, list(consumer.leases.values()))
+
+
+def hand_back(state: State, queue: Queue, connection: int) -> int:
+    """Hand back what consumers of one connection hold, also those that left before."""
+    held = [
+        lease
+        for lease in queue.leases.values()
+        if lease.consumer is not None and lease.consumer.connection == connection
+    ]
+    return _hand_back_leases(state, queue, held)
+
+
+def _hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
     count = 0
-    for lease in list(consumer.leases.values()):
+    for lease in leases:
         for key in lease.keys:
             held = queue.leased.get(key[rows.ID_AT :])
             if held is not None and held[0] is lease:
@@ -179,7 +193,7 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
         return
     consumer.credit_messages += 1
     consumer.credit_bytes += size
-    if not consumer.ready and consumer.credit_messages > 0 and consumer.credit_bytes > 0:
+    if not consumer.ready and consumer.may_receive():
         queue.add_ready(consumer, state.now)
         state.touch_queue(queue)
 

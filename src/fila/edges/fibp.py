@@ -1,8 +1,8 @@
 """One FIBP connection: frames in, commands to the broker, committed effects out.
 
 Owns the socket's two directions and their limits. Inbound bytes are handled as they come, so
-nothing queues up on the way in; outbound bytes are bounded by consumers' credit and, for a client
-that does not read its replies, by not reading from it any further.
+nothing queues up on the way in. A client that does not read gets no more deliveries once a little
+is unsent, while its requests go on; when their replies pile up too, it is not read from any more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class FibpLimits(NamedTuple):
     frame_bytes_max: int = 16 * 1024 * 1024
     message_bytes_max: int = 64 * 1024 * 1024
     assembly_streams_max: int = 16
-    outbound_bytes_max: int = 64 * 1024 * 1024
+    unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
+    outbound_bytes_max: int = 64 * 1024 * 1024  # beyond: no more requests
+    messages_max: int = 65_536  # in one Enqueue, Ack or Nack
     consumers_max: int = 1_024
     handshake_s: float = 30.0
     close_s: float = 3.0
@@ -67,6 +69,7 @@ class FibpConnection(asyncio.Protocol):
         )
         self._out: list[bytes] = []
         self._reading = True
+        self._congested = False
         self._handshake_timer: asyncio.TimerHandle | None = None
         self._expiry_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
@@ -82,7 +85,7 @@ class FibpConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.session = self._sessions.open(self, f"{peer[0]}:{peer[1]}" if peer else "?")
         _keep_alive(transport, self._limits)
-        transport.set_write_buffer_limits(high=self._limits.outbound_bytes_max)
+        transport.set_write_buffer_limits(high=self._limits.unsent_bytes_max)
         self._handshake_timer = self._loop.call_later(self._limits.handshake_s, self._too_late)
         self._opened(self)
 
@@ -98,15 +101,16 @@ class FibpConnection(asyncio.Protocol):
             self.broker.fault(error)
 
     def pause_writing(self) -> None:
-        # The client does not read: stop taking its requests, whose replies would pile up here.
-        if self._transport is not None and self._reading:
-            self._reading = False
-            self._transport.pause_reading()
+        self._congested = True
+        self._open_session().hold()
 
     def resume_writing(self) -> None:
-        if self._transport is not None and not self._reading and not self._transport.is_closing():
-            self._reading = True
-            self._transport.resume_reading()
+        self._congested = False
+        if self._transport is not None and not self._transport.is_closing():
+            if not self._reading:
+                self._reading = True
+                self._transport.resume_reading()
+            self._open_session().resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
@@ -161,6 +165,14 @@ class FibpConnection(asyncio.Protocol):
         transport = self._transport
         if transport is not None and not transport.is_closing():
             transport.write(out[0] if len(out) == 1 else b"".join(out))
+            if self._congested and self._reading:
+                self._hold_requests(transport)
+
+    def _hold_requests(self, transport: asyncio.Transport) -> None:
+        """When replies pile up as well, the next requests wait in the socket."""
+        if transport.get_write_buffer_size() > self._limits.outbound_bytes_max:
+            self._reading = False
+            transport.pause_reading()
 
     # --- stopping
 
@@ -240,6 +252,7 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
 
     def _enqueue(self, request_id: int, body: bytes) -> None:
+        self._check_count(body)
         items = hot.decode_enqueue(body)
         session = self._open_session()
         groups = _by_queue([item[0] for item in items])
@@ -257,6 +270,7 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.ENQUEUE_RESULT, request_id, hot.encode_enqueue_results(results))
 
     def _ack(self, request_id: int, body: bytes) -> None:
+        self._check_count(body)
         items = hot.decode_acks(body)
         session = self._open_session()
         groups = _by_queue([item[0] for item in items])
@@ -270,6 +284,7 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
 
     def _nack(self, request_id: int, body: bytes) -> None:
+        self._check_count(body)
         items = hot.decode_nacks(body)
         session = self._open_session()
         groups = _by_queue([item[0] for item in items])
@@ -307,6 +322,15 @@ class FibpConnection(asyncio.Protocol):
             _, consumer = found
             self._requests.pop(consumer, None)
             self._open_session().leave(consumer)
+
+    def _check_count(self, body: bytes) -> None:
+        """One request must not keep the loop from all others for seconds."""
+        claimed = int.from_bytes(body[:4], "big")
+        if claimed > self._limits.messages_max:
+            raise InvalidBody(
+                f"messages: {claimed} are too many for one request; "
+                f"send at most {self._limits.messages_max}"
+            )
 
     def _forbidden(
         self,

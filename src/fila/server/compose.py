@@ -8,6 +8,8 @@ import os
 import secrets
 import ssl
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
@@ -23,12 +25,18 @@ from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
+from fila.server.config import ConfigError
 from fila.server.flusher import Flusher
 from fila.server.settings import Settings
 from fila.storage.committer import OsCommitter
 from fila.storage.rocks import RocksSettings, RocksStore
 
+if TYPE_CHECKING:
+    from fila.journal.writer import Journal
+
 log = logging.getLogger("fila.server")
+
+SNAPSHOT_KEYS_MAX = 10_000
 
 
 class Node:
@@ -71,6 +79,7 @@ class Node:
                 lua.circuit_breaker_cooldown_ms,
             ),
         )
+        self._journal = open_journal(settings, clock) if settings.journal.enabled else None
         self._flusher = Flusher(self._store, loop, on_fault)
         committer = self._flusher if storage.durability == "fsync" else OsCommitter(self._store)
         self.broker = Broker(
@@ -81,6 +90,7 @@ class Node:
             Ids(secrets.randbits, machine.state.now),
             loop,
             on_fault,
+            self._journal,
         )
         for queue in queues:
             self.broker.install_hooks(queue)
@@ -94,6 +104,7 @@ class Node:
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""
         host, port = parse_address(self._settings.listen_addr)
+        self._snapshot()
         if self._settings.tls.cert_file:
             self._tls = tls.server_context(self._tls_files(), self._wall_s())
         try:
@@ -120,17 +131,52 @@ class Node:
     def _wall_s(self) -> float:
         return self._clock.now_ns() / 1e9
 
+    def _snapshot(self) -> None:
+        """Let the journal know what every key holds, now and again."""
+        if self._journal is not None:
+            self.broker.record_snapshot(SNAPSHOT_KEYS_MAX)
+            interval_s = self._settings.journal.snapshot_interval_ms / 1000
+            asyncio.get_running_loop().call_later(interval_s, self._snapshot)
+
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
         self.broker.stop()
         await self._flusher.drain()
+        if self._journal is not None:
+            self._journal.close()
         self._store.close()
 
     def abandon(self) -> None:
         """Stop at once; what is committed is safe."""
         self.broker.stop()
         self._store.close()
+
+
+def open_journal(settings: Settings, clock: Clock) -> Journal:
+    """The journal's thread, started. pyarrow is imported only here, when it is wanted."""
+    try:
+        from fila.journal.writer import Journal, JournalSettings
+    except ImportError as error:
+        raise ConfigError(
+            f"journal.enabled: {error.name} is missing; install the extra: pip install "
+            "'fila[journal]'"
+        ) from error
+    own = settings.journal
+    journal = Journal(
+        JournalSettings(
+            Path(own.path or Path(settings.storage.data_dir) / "journal"),
+            own.broker_name,
+            flush_s=own.flush_interval_ms / 1000,
+            seal_s=own.seal_interval_ms / 1000,
+            waiting_events_max=own.max_waiting_events,
+            retention_days=own.retention_days,
+        ),
+        clock.now_ns() // 1_000_000,
+        clock.now_ns,
+    )
+    journal.start()
+    return journal
 
 
 def core_settings(settings: Settings) -> CoreSettings:
@@ -147,6 +193,8 @@ def fibp_limits(settings: Settings) -> FibpLimits:
     return FibpLimits(
         frame_bytes_max=fibp.max_frame_size,
         message_bytes_max=fibp.max_message_size,
+        messages_max=fibp.max_messages_per_request,
+        unsent_bytes_max=fibp.max_unsent_bytes,
         outbound_bytes_max=fibp.max_outbound_bytes,
         consumers_max=fibp.max_consumers_per_connection,
         handshake_s=fibp.handshake_timeout_ms / 1000,

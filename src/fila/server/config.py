@@ -140,6 +140,12 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
         if limits["high"] is not None and value > limits["high"]:
             raise ConfigError(f"{where}: {value} is above the most, {limits['high']}")
         return value
+    if described.type == "bool":
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            value = value.lower() == "true"
+        if not isinstance(value, bool):
+            raise ConfigError(f"{where}: {value!r} is not true or false")
+        return value
     if not isinstance(value, str):
         raise ConfigError(f"{where}: {value!r} is not a string")
     if limits["choices"] and value not in limits["choices"]:

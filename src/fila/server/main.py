@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         log.warning(warning)
     try:
         return _run(loaded.settings)
-    except (StoreError, TlsError, OSError) as error:
+    except (ConfigError, StoreError, TlsError, OSError) as error:
         return _fail(str(error))
 
 

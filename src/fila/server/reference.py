@@ -70,6 +70,8 @@ def _sections() -> list[Field[Any]]:
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

@@ -84,6 +84,10 @@ class FibpSettings:
     max_message_size: int = setting(
         64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
     )
+    max_messages_per_request: int = setting(65_536, "Messages in one Enqueue, Ack or Nack.", low=1)
+    max_unsent_bytes: int = setting(
+        MiB, "Unsent bytes after which a connection's consumers get nothing more.", low=4_096
+    )
     max_outbound_bytes: int = setting(
         64 * MiB, "Unsent bytes after which a connection is not read from.", low=MiB
     )
@@ -141,6 +145,24 @@ class TlsSettings:
 
 
 @dataclass(frozen=True)
+class JournalSettings:
+    """The lifecycle journal: every scheduling decision, as Parquet for Spark and others."""
+
+    enabled: bool = setting(False, "Write the journal. Needs the extra `journal` (pyarrow).")
+    path: str = setting("", "Its directory; empty: `journal` inside the data directory.")
+    broker_name: str = setting("fila", "Name of this broker in the journal's rows and file names.")
+    retention_days: int = setting(7, "Days of sealed events to keep.", low=1)
+    snapshot_interval_ms: int = setting(
+        60_000, "How often every key's counts are written down.", low=1_000
+    )
+    flush_interval_ms: int = setting(250, "Longest time an event stays unwritten.", low=10)
+    seal_interval_ms: int = setting(60_000, "Longest time until a part is sealed.", low=100)
+    max_waiting_events: int = setting(
+        500_000, "Events in memory beyond which they are dropped, and counted.", low=1_000
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """What the server writes to standard error."""
 
@@ -163,6 +185,7 @@ class Settings:
     lua: LuaSettings = field(default_factory=LuaSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
+    journal: JournalSettings = field(default_factory=JournalSettings)
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
 
