@@ -1,0 +1,133 @@
+"""The life of messages through the core, turn by turn, as the broker drives it, without sockets.
+
+A turn enqueues a batch, acknowledges what the turn before delivered, delivers as much again, and
+commits all of it once. The queue keeps a standing backlog over all its fairness keys, so that every
+key is active in every turn. Only what a broker does is timed; making up the load is not. Time is
+CPU time of this thread, which a busy machine stretches far less than the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import cycle, islice
+from time import thread_time_ns
+
+from fila.core.batch import Batch
+from fila.core.command import Ack, Consume, CreateQueue, Enqueue
+from fila.core.load import load
+from fila.core.rows import ID_AT
+from fila.core.settings import Settings
+from fila.core.verdict import Assignment
+from fila.storage.committer import OsCommitter
+from fila.storage.contract import Store
+
+BATCH = 100
+PAYLOAD_BYTES = 1024
+TURN_NS = 1_000_000
+_HEAD = b"\0\0" + PAYLOAD_BYTES.to_bytes(4, "big")  # no headers, then the payload
+_NOISE = os.urandom(1 << 20)  # payloads are cut from it: each an object of its own, incompressible
+
+# Everything stays in memory, so that the core can be timed on its own.
+ALL_IN_MEMORY = Settings(window_messages=1 << 30, window_bytes_total=1 << 40)
+
+
+class NullStore:
+    """A store that forgets: what is left is the cost of the core."""
+
+    def get(self, family: int, key: bytes) -> bytes | None:
+        return None
+
+    def scan(
+        self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> list[tuple[bytes, bytes]]:
+        return []
+
+    def write(self, batches: list[Batch]) -> None:
+        pass
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Lifecycle:
+    """One queue with `keys` active fairness keys, and one consumer that takes a batch at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        keys: int,
+        backlog: int,
+        settings: Settings | None = None,
+        batch: int = BATCH,
+    ) -> None:
+        self.batch = batch
+        self.now = 1_700_000_000_000_000_000
+        self.machine = load(store, settings or Settings(), self.now)
+        self.committer = OsCommitter(store)
+        self.store = store
+        self._next_id = 1
+        self._held: list[bytes] = []
+        self._assignments = [Assignment(b"tenant-%06d" % at, 1, ()) for at in range(keys)]
+        self._turn_of_keys: Iterator[Assignment] = cycle(self._assignments)
+        self.machine.advance(self.now)
+        self.machine.apply(CreateQueue("q", visibility_ms=3_600_000))
+        state = self.machine.state
+        queue = state.queues["q"]
+        # All lanes first, so that they lie in memory alike whatever the order of delivery.
+        self.lane_of = {
+            one.fairness_key: state.lane(queue, one.fairness_key, ()) for one in self._assignments
+        }
+        self.commit()
+        for _ in range(backlog // 1_000):
+            prepared = self.enqueue(1_000)
+            self.machine.apply(prepared)
+            self.arrived(prepared)
+            self.commit()
+        self.machine.apply(Consume("q", "c", 1, batch, 1 << 40))
+
+    def enqueue(self, count: int) -> Enqueue:
+        ids = [number.to_bytes(16, "big") for number in range(self._next_id, self._next_id + count)]
+        self._next_id += count
+        starts = [number * 251 % (len(_NOISE) - PAYLOAD_BYTES) for number in range(count)]
+        bodies = [_HEAD + _NOISE[at : at + PAYLOAD_BYTES] for at in starts]
+        return Enqueue("q", ids, bodies, list(islice(self._turn_of_keys, count)))
+
+    def commit(self) -> None:
+        self.committer.commit(self.machine.take().batches, lambda: None)
+        self.machine.stored()
+
+    def turns(self, count: int) -> int:
+        """Run that many turns. Returns the CPU nanoseconds they took."""
+        machine, commit = self.machine, self.committer.commit
+        commands = [self.enqueue(self.batch) for _ in range(count)]
+        held = self._held
+        spent = 0
+        for command in commands:
+            ack = Ack("q", held, 1)
+            self.now += TURN_NS
+            start = thread_time_ns()
+            machine.advance(self.now)
+            machine.apply(command)
+            self.arrived(command)
+            if held:
+                machine.apply(ack)
+            machine.deliver()
+            effects = machine.take()
+            commit(effects.batches, lambda: None)
+            machine.stored()
+            spent += thread_time_ns() - start
+            held = [entry[0][ID_AT:] for one in effects.deliveries for entry in one.entries]
+            assert len(held) == self.batch, "every turn delivers a whole batch"
+        self._held = held
+        return spent
+
+    def arrived(self, command: Enqueue) -> None:
+        """Messages were enqueued; whoever delivers in another order notes it here."""
+
+    @property
+    def keys_active(self) -> int:
+        return self.machine.state.queues["q"].ring.keys
