@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT
-from fila.hooks.limits import HEADER_BYTES_MAX
+from fila.hooks.limits import HEADER_BYTES_MAX, HEADERS_MAX
 from tests.hooks.trial import Trial, body, hook
 
 ECHO = hook("""
@@ -43,7 +43,17 @@ def test_headers_longer_than_the_limit_are_not_shown_and_do_not_trip_the_breaker
     assert verdicts[1:6] == [DEFAULT_ASSIGNMENT] * 5
     assert trial.enqueue_stats.errors == 5
     assert trial.enqueue_stats.breaker == "closed"
-    assert "headers over 16384 bytes" in trial.enqueue_stats.last_problem
+    assert "over 16384 bytes of them, is not shown" in trial.enqueue_stats.last_problem
+
+
+def test_more_headers_than_the_limit_are_not_shown_either() -> None:
+    trial = Trial().on_enqueue(ECHO)
+    most = {"k": "a", **{f"h{i}": "" for i in range(HEADERS_MAX - 1)}}
+    bodies = [body(most), *[body({**most, "one": "more"})] * 5, body(most)]
+    keys = [one.fairness_key for one in trial.assign_all(bodies)]
+    assert keys == [b"a:0", *[b"default"] * 5, b"a:0"]
+    assert trial.enqueue_stats.errors == 5
+    assert trial.enqueue_stats.breaker == "closed"
 
 
 def test_a_body_that_is_not_one_gets_the_defaults() -> None:

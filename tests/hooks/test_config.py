@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from fila.hooks.policy import LuaHooks
 from tests.hooks.trial import Trial, body, hook
 
 GET = hook("return { fairness_key = fila.get(msg.headers.key) or 'unset' }")
@@ -60,10 +61,30 @@ def test_config_can_be_read_from_anywhere(call: str) -> None:
     assert trial.assign().fairness_key == b"fast"
 
 
-def test_keys_and_values_may_hold_any_bytes() -> None:
-    trial = Trial().on_enqueue(hook(r"return { weight = #fila.get('\0\xff') }"))
-    trial.config[b"\x00\xff"] = bytes(range(256)) * 3
+def test_values_may_hold_any_bytes_and_keys_any_text() -> None:
+    trial = Trial().on_enqueue(hook(r"return { weight = #fila.get('\0é') }"))
+    trial.config["\0é".encode()] = bytes(range(256)) * 3
     assert trial.assign().weight == 768
+
+
+@pytest.mark.parametrize("key", [r"'\xff'", r"'\xed\xa0\x80'", "('k'):rep(5000)"])
+def test_what_cannot_be_a_key_is_unset_without_asking(key: str) -> None:
+    trial = Trial().on_enqueue(hook(f"return {{ fairness_key = fila.get({key}) or 'unset' }}"))
+    assert trial.assign().fairness_key == b"unset"
+    assert trial.asked == []
+
+
+def test_config_that_cannot_be_read_is_logged_and_counts_as_unset(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(key: bytes) -> bytes | None:
+        raise OSError("disk on fire")
+
+    hooks = LuaHooks(broken, clock=lambda: 0, seed=lambda: 0)
+    hooks.install("orders", GET, None)
+    verdicts = hooks.on_enqueue("orders", [body({"key": "mode"})] * 3, 0)
+    assert [one.fairness_key for one in verdicts] == [b"unset"] * 3
+    assert "disk on fire" in caplog.text
 
 
 def test_a_number_is_a_key_too() -> None:

@@ -164,6 +164,15 @@ def test_a_memory_limit_must_make_sense(memory_limit_bytes: int) -> None:
         Trial().hooks.install(QUEUE, GOOD, None, memory_limit_bytes=memory_limit_bytes)
 
 
+def test_a_stored_limit_that_makes_no_sense_does_not_stop_the_broker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trial = Trial()
+    trial.hooks.install(QUEUE, GOOD, None, timeout_ms=0, strict=False)
+    assert "its hooks get the default limits: timeout_ms must be between" in caplog.text
+    assert trial.assign().fairness_key == b"good"
+
+
 def test_both_hooks_of_a_queue_count_on_their_own() -> None:
     trial = Trial()
     trial.hooks.install(QUEUE, GOOD, "function on_failure(msg) error('no') end")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT
-from fila.hooks.contract import HookSettings
-from tests.hooks.trial import Trial, body, hook
+from fila.hooks.contract import HookError, HookSettings
+from tests.hooks.trial import MESSAGE_ID, QUEUE, Trial, body, hook
 
 GOOD = hook("return { fairness_key = 'good' }")
 
@@ -113,6 +113,49 @@ def test_a_full_runtime_can_be_given_another_batch_without_harm() -> None:
     for _ in range(5):
         assert {one.fairness_key for one in trial.assign_all(bodies)} == {b"full"}
     assert trial.enqueue_stats.memory_bytes > 900_000
+
+
+# What a script may use, roughly: to the byte this is where passing a batch would have no room.
+NEARLY_ALL = 1_048_576 + 262_144
+
+
+@pytest.mark.parametrize("short_by", [300, 2_000, 20_000, 60_000, 100_000, 200_000])
+def test_a_script_that_fills_its_memory_while_loading_is_refused(short_by: int) -> None:
+    size = NEARLY_ALL - short_by
+    pieces = "".join(f"s{i} = ('x'):rep({size // 40})\n" for i in range(40))
+    with pytest.raises(HookError, match="cannot be loaded"):
+        Trial(PATIENT).on_enqueue(pieces + GOOD)
+
+
+@pytest.mark.parametrize("step_bytes", [700, 5_000, 40_000])
+@pytest.mark.parametrize("ending", ["error('no')", "return 5", "return {}"])
+def test_a_script_that_fills_its_memory_bit_by_bit_never_leaves_too_little(
+    step_bytes: int, ending: str
+) -> None:
+    settings = HookSettings(timeout_ms=2_000, breaker_threshold=1 << 60)
+    trial = Trial(settings).on_enqueue(
+        "kept = {}\n" + hook(f"kept[#kept + 1] = ('x'):rep({step_bytes}) .. #kept {ending}")
+    )
+    batch = [body({"k": "x" * 400}, b"y" * 500)] * 3
+    batch.append(body({"k": "x" * 16_000}))
+    for _ in range(3_000_000 // step_bytes // 4 + 5):
+        trial.assign_all(batch)
+    assert trial.enqueue_stats.memory >= 2
+
+
+def test_failures_with_long_errors_are_passed_in_small_parts() -> None:
+    trial = Trial(PATIENT).on_failure("""
+        kept = {}
+        function on_failure(msg)
+          if #kept < 1900 then kept[#kept + 1] = ('x'):rep(480) .. #kept end
+          return { delay_ms = #msg.error }
+        end""")
+    items = [(MESSAGE_ID, 1, b"e" * 65_535, body({"k": "v"}, b"z" * 1_000))] * 500
+    for _ in range(8):
+        verdicts = trial.hooks.on_failure(QUEUE, items, trial.now_ns)
+        assert {verdict.delay_ms for verdict in verdicts} == {4_096}
+    assert trial.failure_stats.executions == 4_000
+    assert trial.failure_stats.memory == 0
 
 
 def test_the_smallest_memory_limit_is_enough_for_a_simple_script() -> None:

@@ -28,9 +28,10 @@ def add_parser(subparsers: Subparsers) -> None:
         verbs(parser),
         "test",
         "run scripts over sample messages, without a broker",
-        about="Run scripts over sample messages, without a broker, and show what each would decide,\n"
-        "how long it took and how much memory the script had in use. A SCRIPT that begins with @\n"
-        "names a file. The exit code is 1 if a script does not load or fails on any message.\n\n"
+        about="Run scripts over sample messages, without a broker, and show what each decides,\n"
+        "how long it took and how much memory the script had in use. A SCRIPT that begins\n"
+        "with @ names a file. The exit code is 1 if a script does not load or fails on any\n"
+        "message.\n\n"
         "Each line of --messages is a JSON object with any of these fields:\n"
         '  {"headers": {"tenant": "acme"}, "payload": "hello"}\n'
         "and for on_failure also:\n"
@@ -169,7 +170,7 @@ def _say_tables(tried: list[Tried]) -> None:
             "WEIGHT",
             "THROTTLE_KEYS",
             "TIME_US",
-            "MEMORY",
+            "MEMORY_BYTES",
             "PROBLEM",
         ]
         say(table(headers, [_enqueue_row(one) for one in enqueue]))
@@ -177,7 +178,7 @@ def _say_tables(tried: list[Tried]) -> None:
     if enqueue and failure:
         say("")
     if failure:
-        headers = ["MESSAGE", "ACTION", "DELAY_MS", "TIME_US", "MEMORY", "PROBLEM"]
+        headers = ["MESSAGE", "ACTION", "DELAY_MS", "TIME_US", "MEMORY_BYTES", "PROBLEM"]
         say(table(headers, [_failure_row(one) for one in failure]))
         _say_summary(failure)
 

@@ -18,6 +18,7 @@ THROTTLE_KEYS_MAX: Final = 16
 # What a script may be, and what it is shown of a message.
 SCRIPT_BYTES_MAX: Final = 65_535
 HEADER_BYTES_MAX: Final = 16_384
+HEADERS_MAX: Final = 256
 ERROR_BYTES_MAX: Final = 4_096
 PROBLEM_BYTES_MAX: Final = 400
 
@@ -27,14 +28,15 @@ HEAD_BYTES: Final = 512
 HEAD_BYTES_MAX: Final = 4_096
 BATCH_MESSAGES_MAX: Final = 128
 BATCH_BYTES_MAX: Final = 65_536
+BATCH_BYTES_HARD_MAX: Final = 2 * BATCH_BYTES_MAX
 
 # Time. A batch of n messages may take `timeout_ms * (1 + n / MESSAGES_PER_EXTRA_TIMEOUT)` in all,
 # so that slow scripts cannot hold the broker for `n * timeout_ms`.
 TIMEOUT_MS_MAX: Final = 60_000
 MESSAGES_PER_EXTRA_TIMEOUT: Final = 100
 
-# Memory. On top of the script's own limit there is room for a batch and its verdicts, so that
-# handing over a batch can never fail: the Lua API would end the process.
+# Memory. On top of the script's own limit there is room for garbage not yet collected and for a
+# batch, so that handing over a batch can never fail: the Lua API would end the process.
 MEMORY_LIMIT_BYTES_MIN: Final = 64 * 1024
 MEMORY_LIMIT_BYTES_MAX: Final = 1024 * 1024 * 1024
 MEMORY_RESERVE_BYTES: Final = 256 * 1024
@@ -49,6 +51,9 @@ CODE_PART: Final = 1
 CODE_MORE: Final = 2
 CODE_ASK: Final = 3
 CODE_FAILED: Final = 4
+CODE_FULL: Final = 5  # from `lua.py`: the script keeps too much memory to be given a batch
+
+assert COLLECT_EVERY_BYTES + BATCH_BYTES_HARD_MAX < MEMORY_RESERVE_BYTES
 
 # The same numbers by the names the Lua side knows them by.
 LUA_LIMITS: Final[dict[str, int]] = {
@@ -57,6 +62,7 @@ LUA_LIMITS: Final[dict[str, int]] = {
     "fairness_key_bytes_max": FAIRNESS_KEY_BYTES_MAX,
     "throttle_key_bytes_max": THROTTLE_KEY_BYTES_MAX,
     "throttle_keys_max": THROTTLE_KEYS_MAX,
+    "headers_max": HEADERS_MAX,
     "problem_bytes_max": PROBLEM_BYTES_MAX,
     "verdict_bytes_per_answer": 32 * 1024,
     "levels_searched": 50,

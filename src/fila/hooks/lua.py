@@ -21,8 +21,10 @@ from typing import Any, Final
 from lupa.lua54 import LuaError, LuaMemoryError, LuaRuntime
 
 from fila.hooks.limits import (
+    BATCH_BYTES_HARD_MAX,
     CODE_ASK,
     CODE_FAILED,
+    CODE_FULL,
     COLLECT_EVERY_BYTES,
     LUA_CODES,
     LUA_LIMITS,
@@ -104,7 +106,13 @@ class LuaScript:
         version: int,
         budget_s: float,
     ) -> Answer:
-        """Decide about `count` messages: their bodies, each cut to `head_bytes`, in one string."""
+        """Decide about `count` messages: their bodies, each cut to `head_bytes`, in one string.
+
+        Answers `CODE_FULL`, and has done nothing, if there is no room to pass the batch safely.
+        """
+        assert len(batch) + len(sizes) <= BATCH_BYTES_HARD_MAX
+        if self.keeps_too_much():
+            return (CODE_FULL,)
         return self._finish(self._decide, batch, sizes, count, head_bytes, version, budget_s)
 
     def decided(self) -> tuple[bytes, Answer]:
@@ -142,7 +150,12 @@ class LuaScript:
         return answer
 
     def _tell(self, key: bytes) -> Answer:
-        value = self._config(key)
+        try:
+            value = self._config(key)
+        except Exception:
+            # A fault of the broker's, but no reason to lose a batch of messages.
+            log.exception("a hook asked for a config value that could not be read")
+            value = None
         self._lift_limit()
         self._learn(key, value)
         self._set_limit()

@@ -6,6 +6,7 @@ may rely on is in `contract.py`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from fila.hooks.assignments import Assignments
 from fila.hooks.contract import FailedItem, HookError, HookSettings, QueueHookStats
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
 from fila.hooks.script import EnqueueScript, FailureScript, Host
+
+log = logging.getLogger("fila.hooks")
 
 
 class LuaHooks:
@@ -52,7 +55,13 @@ class LuaHooks:
         memory_limit_bytes: int | None = None,
         strict: bool = True,
     ) -> None:
-        settings = _overridden(self._settings, timeout_ms, memory_limit_bytes)
+        try:
+            settings = _overridden(self._settings, timeout_ms, memory_limit_bytes)
+        except HookError as problem:
+            if strict:
+                raise
+            log.error('queue "%s": its hooks get the default limits: %s', queue, problem)
+            settings = self._settings
         enqueue_script, failure_script = self._scripts(queue, on_enqueue, on_failure, settings)
         for script in (enqueue_script, failure_script):
             if script is not None and strict:

@@ -32,11 +32,13 @@ from fila.hooks.limits import (
     BATCH_MESSAGES_MAX,
     CODE_DONE,
     CODE_FAILED,
+    CODE_FULL,
     CODE_MORE,
     ERROR_BYTES_MAX,
     HEAD_BYTES,
     HEAD_BYTES_MAX,
     HEADER_BYTES_MAX,
+    HEADERS_MAX,
     MESSAGES_PER_EXTRA_TIMEOUT,
 )
 from fila.hooks.lua import Answer, LuaScript
@@ -96,6 +98,9 @@ class Script(Generic[Item, Verdict]):
             what = "does not compile" if answer[2] == b"compile" else "cannot be loaded"
             text = lua.decided()[0] if answer[2] == b"memory" else answer[3]
             raise HookError(f"{self.hook} {what}: {_printable(text)}")
+        if lua.keeps_too_much():
+            limit = self._settings.memory_limit_bytes
+            raise HookError(f"{self.hook} cannot be loaded: it keeps more than {limit} bytes")
         self._lua = lua
 
     def compile_later(self) -> None:
@@ -125,8 +130,7 @@ class Script(Generic[Item, Verdict]):
             elif budget_s <= 0:
                 self._give_up(count - done, verdicts, now_ns)
             elif (lua := self._lua or self._revive(now_ns)) is not None:
-                step = min(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX // self._head_bytes)
-                part = items if count <= step and not done else items[done : done + step]
+                part = self._part(items, done)
                 budget_s -= self._run_part(lua, part, version, now_ns, budget_s, verdicts)
         self._busy_ns += self._host.clock() - began_ns
         return verdicts
@@ -146,6 +150,10 @@ class Script(Generic[Item, Verdict]):
         )
 
     # What the two hooks do differently.
+
+    def _part(self, items: Sequence[Item], start: int) -> Sequence[Item]:
+        """As many items from `start` on as may go into one batch."""
+        raise NotImplementedError
 
     def _pack(self, items: Sequence[Item], head_bytes: int) -> bytes:
         raise NotImplementedError
@@ -167,7 +175,10 @@ class Script(Generic[Item, Verdict]):
         budget_s: float,
         verdicts: list[Verdict],
     ) -> float:
-        """Append verdicts for at least one message of the part; return the seconds used up."""
+        """Append verdicts for the part's first messages, or none if the script must start afresh.
+
+        Returns the seconds that failures have used up.
+        """
         answer = self._ask(lua, part, self._head_bytes, version, budget_s)
         code = answer[0]
         if code == CODE_MORE:
@@ -182,13 +193,13 @@ class Script(Generic[Item, Verdict]):
         elif code == CODE_MORE:
             self._errors += 1
             verdicts.append(self.default)
-            self._log(f"headers over {HEADER_BYTES_MAX} bytes are not shown to hooks", now_ns)
-        else:
-            self._took(answer[2:], verdicts)
-        if lua.keeps_too_much():
+            self._log(_TOO_MANY_HEADERS, now_ns)
+        elif code == CODE_FULL:
             self._lua = None
             self._memory += 1
             self._note(f"{self.hook}: kept more memory than its limit; started afresh", now_ns)
+        else:
+            self._took(answer[2:], verdicts)
         return 0.0
 
     def _ask(
@@ -200,7 +211,7 @@ class Script(Generic[Item, Verdict]):
 
     def _ask_again(self, lua: LuaScript, item: Item, version: int, budget_s: float) -> Answer:
         """For one message whose headers did not fit; later batches are cut longer if that helps."""
-        head_bytes = headers_end(self._bodies((item,))[0], HEADER_BYTES_MAX)
+        head_bytes = headers_end(self._bodies((item,))[0], HEADER_BYTES_MAX, HEADERS_MAX)
         if head_bytes is None:
             return (CODE_MORE,)
         if self._head_bytes < head_bytes <= HEAD_BYTES_MAX:
@@ -291,6 +302,10 @@ class EnqueueScript(Script[bytes, Assignment]):
     hook = ON_ENQUEUE
     default = DEFAULT_ASSIGNMENT
 
+    def _part(self, items: Sequence[bytes], start: int) -> Sequence[bytes]:
+        step = min(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX // self._head_bytes)
+        return items if not start and len(items) <= step else items[start : start + step]
+
     def _pack(self, items: Sequence[bytes], head_bytes: int) -> bytes:
         return b"".join([body[:head_bytes] for body in items])
 
@@ -306,6 +321,15 @@ class FailureScript(Script[FailedItem, FailureVerdict]):
 
     hook = ON_FAILURE
     default = RETRY_NOW
+
+    def _part(self, items: Sequence[FailedItem], start: int) -> Sequence[FailedItem]:
+        stop, room = start, BATCH_BYTES_MAX
+        for _, _, error, body in items[start : start + BATCH_MESSAGES_MAX]:
+            room -= 64 + min(len(error), ERROR_BYTES_MAX) + min(len(body), self._head_bytes)
+            if room < 0:
+                break
+            stop += 1
+        return items[start : max(stop, start + 1)]
 
     def _pack(self, items: Sequence[FailedItem], head_bytes: int) -> bytes:
         parts = []
@@ -327,6 +351,12 @@ class FailureScript(Script[FailedItem, FailureVerdict]):
             dead_letter, delay_ms = unpack(">BQ", one)
             verdicts.append(FailureVerdict(dead_letter == 1, delay_ms))
         return verdicts
+
+
+_TOO_MANY_HEADERS = (
+    f"a message with over {HEADERS_MAX} headers, or over {HEADER_BYTES_MAX} bytes of them, "
+    "is not shown to hooks"
+)
 
 
 def _printable(text: bytes) -> str:

@@ -6,7 +6,7 @@
 
 local limits, guard, ASK = ...
 
-local sub, find = string.sub, string.find
+local sub, find, utf8_len = string.sub, string.find, utf8.len
 local type, tostring, tonumber, raise, next = type, tostring, tonumber, error, next
 local suspend, random, floor, tointeger = coroutine.yield, math.random, math.floor, math.tointeger
 local charge = guard.charge
@@ -26,8 +26,8 @@ function fila.get(key)
     key = tostring(key)
   elseif kind ~= "string" then
     raise("fila.get needs a string key, got " .. kind, 2)
-  elseif #key > limits.config_key_bytes_max then
-    return nil
+  elseif #key > limits.config_key_bytes_max or not utf8_len(key) then
+    return nil -- no config key is like that
   end
   local value = config[key]
   if value == nil then

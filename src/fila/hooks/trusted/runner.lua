@@ -21,11 +21,16 @@ local resume_thread, suspend, getinfo = coroutine.resume, coroutine.yield, debug
 local DONE <const>, ASK <const>, MORE <const> = limits.codes.done, limits.codes.ask, limits.codes.more
 local FAILED <const>, PART <const> = limits.codes.failed, limits.codes.part
 local VERDICT_BYTES_MAX <const> = limits.verdict_bytes_per_answer
+local HEADERS_MAX <const> = limits.headers_max
 local TEXT_BYTES_MAX <const> = limits.problem_bytes_max
 local OUT_OF_MEMORY <const> = "not enough memory"
 local SOURCE = "=" .. hook
 
 environment.fila = fila
+
+-- The host looks this name up before each call, outside any protection: it must never have to be
+-- allocated while memory is short.
+limits.kept_alive = "debug"
 
 local script, thread -- the hook function, and the thread it runs in
 local batch, sizes, count, head_bytes = "", "", 0, 0 -- the batch being decided
@@ -47,6 +52,9 @@ local function read_headers(pairs_count, at)
     return { [k1] = v1, [k2] = v2, [k3] = v3 }, stop
   end
   local headers = {}
+  if pairs_count > HEADERS_MAX then
+    return headers, #batch + 2 -- as if cut off: the host knows what to do
+  end
   for _ = 1, pairs_count do
     local key, value
     key, value, at = unpack(">s2s2", batch, at)
@@ -151,9 +159,14 @@ local function cut_off(problem)
     and not script_line()
 end
 
--- The same, or where the hook function begins; 0 if there is none yet.
+-- The same, or where the hook function begins; 0 if there is none of the script's own.
 local function nearest_line()
-  return script_line() or (script and getinfo(script, "S").linedefined) or 0
+  local line = script_line()
+  if not line and script then
+    local info = getinfo(script, "S")
+    line = info.source == SOURCE and info.linedefined
+  end
+  return line or 0
 end
 
 local function describe(problem)
@@ -241,7 +254,4 @@ return {
   verdicts = function()
     return located(nearest_line(), OUT_OF_MEMORY), spread(verdicts, 1, decided)
   end,
-  -- The host looks this name up before each call, outside any protection: it must never have to be
-  -- allocated while memory is short.
-  kept_alive = "debug",
 }
