@@ -51,11 +51,11 @@ class AioLink(asyncio.Protocol):
         """Sleep until the ticket is ready; after the deadline raise."""
         if ready():
             return
-        arrival: asyncio.Future[None] = self.loop.create_future()
+        arrival: asyncio.Future[None] | None = None
         late = False
 
         def wake() -> None:
-            if not arrival.done():
+            if arrival is not None and not arrival.done():
                 arrival.set_result(None)
 
         def expire() -> None:
@@ -69,8 +69,8 @@ class AioLink(asyncio.Protocol):
             while not ready():
                 if late:
                     raise self.exchange.too_late(what, deadline)
-                await arrival
                 arrival = self.loop.create_future()
+                await arrival
         finally:
             ticket.unwatch(wake)
             if timer is not None:
