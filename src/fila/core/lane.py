@@ -118,29 +118,27 @@ class Lane:
         """Take up a pending message. Returns how many bytes the windows grew (may be negative).
 
         `room` says whether the windows of all lanes together have bytes left; without it, a lane
-        still keeps its head in memory, but without the body.
+        still keeps its head and what was handed back to it in memory, but without the bodies.
         """
         key = entry[KEY]
         window = self.window
         if self.horizon and key > self.horizon:
             self.unflushed.append(entry)
             return 0
-        if not window:
-            if not room:
-                entry = (*entry[:BODY], b"")
+        last = window[-1][KEY] if window else b""
+        full = not room or len(window) >= window_messages
+        if window and full and key > last and key > self.delivered:
+            self.horizon = max(last, self.delivered)
+            self.unflushed.append(entry)
+            return 0
+        if not room:
+            entry = (*entry[:BODY], b"")
+        grown = ENTRY_BYTES + len(entry[BODY])
+        if key > last:
             window.append(entry)
-            grown = ENTRY_BYTES + len(entry[BODY])
-        elif key > window[-1][KEY]:
-            if (not room or len(window) >= window_messages) and key > self.delivered:
-                self.horizon = max(window[-1][KEY], self.delivered)
-                self.unflushed.append(entry)
-                return 0
-            window.append(entry)
-            grown = ENTRY_BYTES + len(entry[BODY])
         else:
             insort(window, entry)
-            grown = ENTRY_BYTES + len(entry[BODY])
-            if not room or len(window) > window_messages:
+            if full:
                 grown -= self._cut(window_messages)
         self.window_bytes += grown
         return grown
