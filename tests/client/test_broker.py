@@ -1,5 +1,6 @@
 """Both clients against a real broker process: kills, large messages, programs that just end."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -95,6 +96,22 @@ def test_the_compilers_words_reach_the_caller(driver: SyncDriver, server: Server
     with pytest.raises(LuaCompilationError, match="on_enqueue"):
         driver.call(client, "create_queue", f"lua-{driver.name}", on_enqueue="function (")
     driver.call(client, "close")
+
+
+def test_another_event_loop_does_as_well(server: Server) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def main() -> None:
+        async with await FilaClient.connect(server.address, keepalive_interval=0.05) as client:
+            await client.create_queue("uvloop")
+            ids = await asyncio.gather(*[client.enqueue("uvloop") for _ in range(200)])
+            consumer = client.consume("uvloop")
+            received = [await anext(consumer) for _ in range(200)]
+            await asyncio.sleep(0.2)
+            await client.ack_many("uvloop", [message.id for message in received])
+            assert {message.id for message in received} == set(ids)
+
+    uvloop.run(main())
 
 
 QUICKSTART = {

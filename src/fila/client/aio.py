@@ -4,24 +4,24 @@ Owns the shape of the asynchronous API and nothing else; logic is in the exchang
 bytes in the link. A client belongs to the event loop it was opened on.
 """
 
-import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 from fila.client import calls
 from fila.client.address import parse_address
+from fila.client.aio_consumer import AsyncConsumer as AsyncConsumer
+from fila.client.aio_consumer import AsyncMessage as AsyncMessage
+from fila.client.aio_consumer import AsyncReceipt as AsyncReceipt
 from fila.client.aio_link import AioLink
 from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
 from fila.client.deadline import Deadline
 from fila.client.exchange import Request
-from fila.client.message import Message
 from fila.client.options import PREFETCH_DEFAULT, ClientOptions, Options, check_prefetch
 from fila.client.outgoing import Headers, Payload, chunks, outgoing, queue_field
 from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 from fila.wire.bodies import ApiKeySummary
-from fila.wire.hot import ReceivedItem
 
 T = TypeVar("T")
 _CLOSE_S = 5.0
@@ -97,7 +97,7 @@ class AsyncFilaClient:
         payload: Payload = b"",
         *,
         timeout: float | None = None,
-    ) -> "AsyncReceipt[str]":
+    ) -> AsyncReceipt[str]:
         """Hand a message over without waiting for the broker; waits only while too much is under
         way. `flush` or the receipt tells how it went."""
         message = outgoing(queue, headers, payload)
@@ -111,7 +111,7 @@ class AsyncFilaClient:
             await link.complete(ticket, lambda: ticket.admitted, "enqueue_soon", deadline)
         return AsyncReceipt(self, ticket)
 
-    def consume(self, queue: str, *, prefetch: int = PREFETCH_DEFAULT) -> "AsyncConsumer":
+    def consume(self, queue: str, *, prefetch: int = PREFETCH_DEFAULT) -> AsyncConsumer:
         """Subscribe to a queue; iterate over the result with `async for`. At most `prefetch`
         messages are held here unsettled at a time. A refusal is raised by the first step."""
         stream = Stream(queue, check_prefetch(prefetch), Ticket())
@@ -131,7 +131,7 @@ class AsyncFilaClient:
         """Settle many messages of a queue; BatchError if some were not leased any more."""
         (await self._ack(queue, list(message_ids), timeout)).all()
 
-    async def ack_soon(self, queue: str, message_id: str) -> "AsyncReceipt[None]":
+    async def ack_soon(self, queue: str, message_id: str) -> AsyncReceipt[None]:
         """Settle without waiting for the broker's answer; see `flush`."""
         link = self._link
         field = queue_field(queue)
@@ -298,150 +298,3 @@ class AsyncFilaClient:
     def _deadline(self, timeout: float | None) -> Deadline:
         timeout_s = self._options.timeout if timeout is None else timeout
         return Deadline(timeout_s, self._link.loop.time())
-
-
-class AsyncMessage(Message):
-    """A message of an asynchronous consumer."""
-
-    __slots__ = ("_client",)
-
-    def __init__(self, received: ReceivedItem, client: AsyncFilaClient) -> None:
-        super().__init__(received)
-        self._client = client
-
-    async def ack(self, *, timeout: float | None = None) -> None:
-        """Settle: done and gone."""
-        await self._client.ack(self.queue, self.id, timeout=timeout)
-
-    async def nack(self, error: str = "", *, timeout: float | None = None) -> None:
-        """Give back as failed; the queue's on_failure hook sees `error`."""
-        await self._client.nack(self.queue, self.id, error, timeout=timeout)
-
-
-class AsyncConsumer:
-    """A subscription: iterate with `async for`, or ask with `receive`. Ends when it or the client
-    is closed. After a lost connection it subscribes again by itself."""
-
-    def __init__(self, client: AsyncFilaClient, stream: Stream) -> None:
-        self._client = client
-        self._stream = stream
-        self._arrivals: list[asyncio.Future[None]] = []
-        arrivals = self._arrivals  # the stream must not keep the consumer alive
-
-        def wake() -> None:
-            for arrival in arrivals:
-                if not arrival.done():
-                    arrival.set_result(None)
-            arrivals.clear()
-
-        stream.wake = wake
-
-    @property
-    def queue(self) -> str:
-        return self._stream.queue
-
-    def __aiter__(self) -> "AsyncConsumer":
-        return self
-
-    async def __anext__(self) -> AsyncMessage:
-        received = await self._take(None)
-        if received is None:
-            raise StopAsyncIteration
-        return AsyncMessage(received, self._client)
-
-    async def receive(self, timeout: float | None = None) -> AsyncMessage | None:
-        """The next message; None when none came in time, or the consumer was closed."""
-        received = await self._take(timeout)
-        return None if received is None else AsyncMessage(received, self._client)
-
-    async def receive_many(self, limit: int, timeout: float | None = None) -> list[AsyncMessage]:
-        """Waits like `receive` for the first message and adds what else is here already."""
-        first = await self._take(timeout)
-        if first is None:
-            return []
-        messages = [AsyncMessage(first, self._client)]
-        buffer = self._stream.buffer
-        while buffer and len(messages) < limit:
-            messages.append(AsyncMessage(buffer.popleft(), self._client))
-        return messages
-
-    async def close(self) -> None:
-        """Stop. Messages already handed out can still be settled."""
-        self._cancel()
-
-    async def __aenter__(self) -> "AsyncConsumer":
-        return self
-
-    async def __aexit__(self, *exception: Any) -> None:
-        self._cancel()
-
-    def __del__(self) -> None:
-        stream = getattr(self, "_stream", None)
-        if stream is None or stream.closed or stream.error is not None:
-            return
-        loop = self._client._link.loop
-        if not loop.is_closed():
-            # Not here: the collector may be running inside the exchange.
-            loop.call_soon_threadsafe(_cancel_orphan, self._client._link, stream)
-
-    def _cancel(self) -> None:
-        _cancel_orphan(self._client._link, self._stream)
-
-    async def _take(self, timeout: float | None) -> ReceivedItem | None:
-        stream = self._stream
-        if stream.buffer:
-            return stream.buffer.popleft()
-        loop = self._client._link.loop
-        timer: asyncio.TimerHandle | None = None
-        late = False
-
-        def expire() -> None:
-            nonlocal late
-            late = True
-            stream.notify()
-
-        try:
-            while not stream.buffer:
-                if stream.error is not None:
-                    raise stream.error.again()
-                if stream.closed or late:
-                    return None
-                if timeout is not None and timer is None:
-                    timer = loop.call_later(timeout, expire)
-                arrival: asyncio.Future[None] = loop.create_future()
-                self._arrivals.append(arrival)
-                await arrival
-            return stream.buffer.popleft()
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-
-class AsyncReceipt(Generic[T]):
-    """What became of a call that nobody waited for. Can be awaited."""
-
-    __slots__ = ("_client", "_ticket")
-
-    def __init__(self, client: AsyncFilaClient, ticket: Ticket) -> None:
-        self._client = client
-        self._ticket = ticket
-
-    @property
-    def done(self) -> bool:
-        return self._ticket.done
-
-    async def result(self, timeout: float | None = None) -> T:
-        """What the call would have returned or raised; waits for it."""
-        ticket = self._ticket
-        deadline = self._client._deadline(timeout)
-        await self._client._link.wait(ticket, lambda: ticket.done, "receipt", deadline)
-        result: T = ticket.one()
-        return result
-
-    def __await__(self) -> Generator[Any, None, T]:
-        return self.result().__await__()
-
-
-def _cancel_orphan(link: AioLink, stream: Stream) -> None:
-    link.exchange.cancel(stream)
-    link.push()

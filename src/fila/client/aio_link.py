@@ -7,7 +7,7 @@ the event loop's thread, so there is no lock.
 import asyncio
 from collections.abc import Callable
 from random import random
-from typing import Final
+from typing import Final, cast
 
 from fila.client.address import Address
 from fila.client.deadline import Deadline
@@ -105,8 +105,9 @@ class AioLink(asyncio.Protocol):
     # For the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(
+            asyncio.Transport, transport
+        )  # other loops bring classes of their own
         self._paused = False
         self._lost.clear()
         self.exchange.connection_made(self.loop.time())

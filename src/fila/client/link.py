@@ -272,5 +272,8 @@ class Link:
 
 @atexit.register
 def _close_all() -> None:
-    for link in list(_open_links):
+    links = list(_open_links)
+    for link in links:
+        link.close_soon()  # all at once, so that one stuck broker does not hold up the others
+    for link in links:
         link.close()

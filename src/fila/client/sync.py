@@ -4,26 +4,26 @@ Owns the shape of the blocking API and nothing else; logic is in the exchange, c
 bytes in the link. A client may be shared by threads.
 """
 
-import threading
 from collections.abc import Iterable
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 from weakref import finalize
 
 from fila.client import calls
 from fila.client.address import parse_address
 from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
+from fila.client.consumer import Consumer as Consumer
+from fila.client.consumer import Receipt as Receipt
+from fila.client.consumer import SyncMessage as SyncMessage
 from fila.client.deadline import Deadline
 from fila.client.exchange import Request
 from fila.client.link import Link
-from fila.client.message import Message
 from fila.client.options import PREFETCH_DEFAULT, ClientOptions, Options, check_prefetch
 from fila.client.outgoing import Headers, Payload, chunks, outgoing, queue_field
 from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 from fila.wire.bodies import ApiKeySummary
-from fila.wire.hot import ReceivedItem
 
 if TYPE_CHECKING:
     from fila.client.aio import AsyncFilaClient
@@ -110,7 +110,7 @@ class FilaClient:
         payload: Payload = b"",
         *,
         timeout: float | None = None,
-    ) -> "Receipt[str]":
+    ) -> Receipt[str]:
         """Hand a message over without waiting for the broker; waits only while too much is under
         way. `flush` or the receipt tells how it went."""
         message = outgoing(queue, headers, payload)
@@ -128,7 +128,7 @@ class FilaClient:
 
     def consume(
         self, queue: str, *, prefetch: int = PREFETCH_DEFAULT, timeout: float | None = None
-    ) -> "Consumer":
+    ) -> Consumer:
         """Subscribe to a queue; iterate over the result. At most `prefetch` messages are held
         here unsettled at a time."""
         stream = Stream(queue, check_prefetch(prefetch), Ticket())
@@ -157,7 +157,7 @@ class FilaClient:
         """Settle many messages of a queue; BatchError if some were not leased any more."""
         self._ack(queue, list(message_ids), timeout).all()
 
-    def ack_soon(self, queue: str, message_id: str) -> "Receipt[None]":
+    def ack_soon(self, queue: str, message_id: str) -> Receipt[None]:
         """Settle without waiting for the broker's answer; see `flush`."""
         link = self._link
         with link.lock:
@@ -323,130 +323,3 @@ class FilaClient:
 
     def _deadline(self, timeout: float | None) -> Deadline:
         return Deadline(self._options.timeout if timeout is None else timeout, monotonic())
-
-
-class SyncMessage(Message):
-    """A message of a synchronous consumer."""
-
-    __slots__ = ("_client",)
-
-    def __init__(self, received: ReceivedItem, client: FilaClient) -> None:
-        super().__init__(received)
-        self._client = client
-
-    def ack(self, *, timeout: float | None = None) -> None:
-        """Settle: done and gone."""
-        self._client.ack(self.queue, self.id, timeout=timeout)
-
-    def nack(self, error: str = "", *, timeout: float | None = None) -> None:
-        """Give back as failed; the queue's on_failure hook sees `error`."""
-        self._client.nack(self.queue, self.id, error, timeout=timeout)
-
-
-class Consumer:
-    """A subscription: iterate, or ask with `receive`. Ends when it or the client is closed.
-
-    After a lost connection it subscribes again by itself.
-    """
-
-    def __init__(self, client: FilaClient, stream: Stream) -> None:
-        self._client = client
-        self._stream = stream
-        self._arrival = threading.Condition(client._link.lock)
-        stream.wake = self._arrival.notify_all
-
-    @property
-    def queue(self) -> str:
-        return self._stream.queue
-
-    def __iter__(self) -> "Consumer":
-        return self
-
-    def __next__(self) -> SyncMessage:
-        received = self._take(None)
-        if received is None:
-            raise StopIteration
-        return SyncMessage(received, self._client)
-
-    def receive(self, timeout: float | None = None) -> SyncMessage | None:
-        """The next message; None when none came in time, or the consumer was closed."""
-        received = self._take(timeout)
-        return None if received is None else SyncMessage(received, self._client)
-
-    def receive_many(self, limit: int, timeout: float | None = None) -> list[SyncMessage]:
-        """Waits like `receive` for the first message and adds what else is here already."""
-        first = self._take(timeout)
-        if first is None:
-            return []
-        messages = [SyncMessage(first, self._client)]
-        buffer = self._stream.buffer
-        try:
-            while len(messages) < limit:
-                messages.append(SyncMessage(buffer.popleft(), self._client))
-        except IndexError:
-            pass
-        return messages
-
-    def close(self) -> None:
-        """Stop. Messages already handed out can still be settled."""
-        link = self._client._link
-        with link.lock:
-            link.exchange.cancel(self._stream)
-            link.push(monotonic())
-
-    def __enter__(self) -> "Consumer":
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        stream = getattr(self, "_stream", None)
-        if stream is not None and not stream.closed and stream.error is None:
-            # No lock here: the collector may be running inside a thread that holds it.
-            link = self._client._link
-            link.orphans.append(stream)
-            link.nudge()
-
-    def _take(self, timeout: float | None) -> ReceivedItem | None:
-        stream = self._stream
-        try:
-            return stream.buffer.popleft()  # atomic: no lock needed while messages are here
-        except IndexError:
-            pass
-        deadline = None if timeout is None else monotonic() + timeout
-        with self._client._link.lock:
-            while not stream.buffer:
-                if stream.error is not None:
-                    raise stream.error.again()
-                if stream.closed:
-                    return None
-                remaining = None if deadline is None else deadline - monotonic()
-                if remaining is not None and remaining <= 0:
-                    return None
-                self._arrival.wait(remaining)
-            return stream.buffer.popleft()
-
-
-class Receipt(Generic[T]):
-    """What became of a call that nobody waited for."""
-
-    __slots__ = ("_client", "_ticket")
-
-    def __init__(self, client: FilaClient, ticket: Ticket) -> None:
-        self._client = client
-        self._ticket = ticket
-
-    @property
-    def done(self) -> bool:
-        return self._ticket.done
-
-    def result(self, timeout: float | None = None) -> T:
-        """What the call would have returned or raised; waits for it."""
-        ticket = self._ticket
-        link = self._client._link
-        deadline = self._client._deadline(timeout)
-        with link.lock:
-            link.wait(ticket, lambda: ticket.done, "receipt", deadline)
-        result: T = ticket.one()
-        return result
