@@ -22,9 +22,9 @@ HEADERS_MAX: Final = 256
 ERROR_BYTES_MAX: Final = 4_096
 PROBLEM_BYTES_MAX: Final = 400
 
-# How a batch reaches Lua. Bodies are cut to `HEAD_BYTES`, which holds the headers of nearly every
-# message; a script that meets longer ones is given more, up to `HEAD_BYTES_MAX`.
-HEAD_BYTES: Final = 512
+# How a batch reaches Lua. Bodies are cut to `HEAD_BYTES`, which holds a few headers; a script that
+# meets longer ones is given more from then on, up to `HEAD_BYTES_MAX`.
+HEAD_BYTES: Final = 128
 HEAD_BYTES_MAX: Final = 4_096
 BATCH_MESSAGES_MAX: Final = 128
 BATCH_BYTES_MAX: Final = 65_536
@@ -39,8 +39,8 @@ MESSAGES_PER_EXTRA_TIMEOUT: Final = 100
 # batch, so that handing over a batch can never fail: the Lua API would end the process.
 MEMORY_LIMIT_BYTES_MIN: Final = 64 * 1024
 MEMORY_LIMIT_BYTES_MAX: Final = 1024 * 1024 * 1024
-MEMORY_RESERVE_BYTES: Final = 256 * 1024
-COLLECT_EVERY_BYTES: Final = 96 * 1024
+MEMORY_RESERVE_BYTES: Final = 320 * 1024
+COLLECT_EVERY_BYTES: Final = 160 * 1024
 
 # Assignments are shared between messages; this many are remembered.
 ASSIGNMENTS_KEPT_MAX: Final = 4_096
@@ -72,7 +72,7 @@ LUA_LIMITS: Final[dict[str, int]] = {
     # much memory that single instructions become slow.
     "instructions_per_check": 200,
     "instructions_per_check_tight": 10,
-    "tight_bytes": 192 * 1024,
+    "tight_bytes": 288 * 1024,
     "charge_per_check": 64 * 1024,
     "gross_overrun_factor": 5,
     # The library.

@@ -120,6 +120,9 @@ function guard.limit(timeout_ms)
   guard.time_problem = "took longer than " .. timeout_ms .. " ms"
   guard.batch_problem = "too slow for a whole batch (limit " .. timeout_ms .. " ms per message)"
   tight_kb = collect("count") + TIGHT_KB
+  -- The host collects between batches, when there is enough to collect: a cycle costs the same
+  -- whether it finds little or much. Until then only running out of memory starts one.
+  collect("incremental", 1000, 0, 0)
 end
 
 local function settle(ok, ...)

@@ -13,7 +13,7 @@ local limits, guard, pattern, join = ...
 local byte, char, format, lower, upper = string.byte, string.char, string.format, string.lower, string.upper
 local rep, reverse, sub, len, c_find, c_gsub = string.rep, string.reverse, string.sub, string.len, string.find, string.gsub
 local insert, move, remove, unpack, pack = table.insert, table.move, table.remove, table.unpack, table.pack
-local type, tostring, tonumber, select, raise = type, tostring, tonumber, select, error
+local type, tostring, select, raise = type, tostring, select, error
 local tointeger = math.tointeger
 local charge = guard.charge
 
@@ -55,16 +55,6 @@ local function safe_tostring(value)
     return tostring(value)
   end
   return kind
-end
-
-local function safe_tonumber(value, base)
-  if type(value) == "string" and #value > NUMBER_BYTES_MAX then
-    return nil
-  end
-  if base == nil then
-    return tonumber(value)
-  end
-  return tonumber(value, base)
 end
 
 ---------------------------------------------------------------------------------------------------
@@ -347,7 +337,7 @@ local environment = {
   rawlen = rawlen,
   rawset = rawset,
   select = select,
-  tonumber = safe_tonumber,
+  tonumber = tonumber,
   tostring = safe_tostring,
   type = type,
   xpcall = guard.xpcall,

@@ -14,12 +14,14 @@
 
 local limits, guard, fila, cache, environment, verdict, hook, queue = ...
 
-local unpack, sub, find, match, format = string.unpack, string.sub, string.find, string.match, string.format
+local unpack, sub, find, match = string.unpack, string.sub, string.find, string.match
+local format, rep = string.format, string.rep
 local spread, type, load, raise = table.unpack, type, load, error
 local resume_thread, suspend, getinfo = coroutine.resume, coroutine.yield, debug.getinfo
 
 local DONE <const>, ASK <const>, MORE <const> = limits.codes.done, limits.codes.ask, limits.codes.more
 local FAILED <const>, PART <const> = limits.codes.failed, limits.codes.part
+local LONG_VERDICT_BYTES <const> = limits.known_bytes_max
 local VERDICT_BYTES_MAX <const> = limits.verdict_bytes_per_answer
 local HEADERS_MAX <const> = limits.headers_max
 local TEXT_BYTES_MAX <const> = limits.problem_bytes_max
@@ -63,15 +65,29 @@ local function read_headers(pairs_count, at)
   return headers, at
 end
 
+local sizes_formats = {}
+
+-- The lengths of the bodies, as a list.
+local function read_sizes()
+  local sizes_format = sizes_formats[count]
+  if not sizes_format then
+    sizes_format = ">" .. rep("I4", count)
+    sizes_formats[count] = sizes_format
+  end
+  return { unpack(sizes_format, sizes) }
+end
+
 -- The loops below are the hot path: under a count hook every instruction costs, so they are plain
 -- and a little longer. A message whose headers are cut off is read into the next one, and shows by
 -- ending behind its own part, or as an error of `unpack` (see `cut_off`).
 local loops = {}
 
 function loops.on_enqueue()
-  local at, bytes = 1, 0
+  local at, long_bytes = 1, 0
+  local batch, count, head_bytes, verdicts, unpack = batch, count, head_bytes, verdicts, unpack
+  local sizes = read_sizes()
   for i = 1, count do
-    local size = unpack(">I4", sizes, i * 4 - 3)
+    local size = sizes[i]
     local next_at = at + (size < head_bytes and size or head_bytes)
     local pairs_count, stop = unpack(">I2", batch, at)
     local headers
@@ -88,19 +104,22 @@ function loops.on_enqueue()
     local payload_size = size - (stop - at) - 4
     local packed = pack_verdict(script({ headers = headers, payload_size = payload_size, queue = queue }))
     verdicts[i], decided = packed, i
-    bytes = bytes + #packed
-    if bytes > VERDICT_BYTES_MAX and i < count then
-      return PART
-    end
     at = next_at
+    if #packed > LONG_VERDICT_BYTES then
+      long_bytes = long_bytes + #packed
+      if long_bytes > VERDICT_BYTES_MAX and i < count then
+        return PART
+      end
+    end
   end
   return DONE
 end
 
 function loops.on_failure()
   local at = 1
+  local sizes = read_sizes()
   for i = 1, count do
-    local size = unpack(">I4", sizes, i * 4 - 3)
+    local size = sizes[i]
     local attempts, id, problem, body = unpack(">I4c36s2", batch, at)
     local next_at = body + (size < head_bytes and size or head_bytes)
     local pairs_count, stop = unpack(">I2", batch, body)

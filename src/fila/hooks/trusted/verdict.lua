@@ -149,15 +149,10 @@ local function read_assignment(answer)
   return packed
 end
 
--- Raises for anything that is not a table, as any other way to index it would.
-local function check_table(answer, hook)
-  if type(answer) ~= "table" then
-    refuse("%s must return a table, got %s", hook, type(answer))
-  end
-end
-
 function verdict.on_enqueue(answer)
-  check_table(answer, "on_enqueue")
+  if type(answer) ~= "table" then
+    refuse("on_enqueue must return a table, got %s", type(answer))
+  end
   local key, weight, list = answer.fairness_key, answer.weight or 1, answer.throttle_keys
   local by_key = known[weight]
   local by_throttle = by_key and by_key[key]
@@ -182,7 +177,9 @@ function verdict.on_enqueue(answer)
 end
 
 function verdict.on_failure(answer)
-  check_table(answer, "on_failure")
+  if type(answer) ~= "table" then
+    refuse("on_failure must return a table, got %s", type(answer))
+  end
   local action = answer.action
   if action == "dlq" then
     return pack(">BI8", 1, 0)
