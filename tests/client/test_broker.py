@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from fila import ConnectFailedError, ConnectionLostError, FilaClient, LuaCompilationError
 from tests.client.drivers import SyncDriver
@@ -99,8 +100,6 @@ def test_the_compilers_words_reach_the_caller(driver: SyncDriver, server: Server
 
 
 def test_another_event_loop_does_as_well(server: Server) -> None:
-    uvloop = pytest.importorskip("uvloop")
-
     async def main() -> None:
         async with await FilaClient.connect(server.address, keepalive_interval=0.05) as client:
             await client.create_queue("uvloop")

@@ -105,9 +105,8 @@ class AioLink(asyncio.Protocol):
     # For the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(
-            asyncio.Transport, transport
-        )  # other loops bring classes of their own
+        # Not asserted: other event loops bring transport classes of their own.
+        self._transport = cast(asyncio.Transport, transport)
         self._paused = False
         self._lost.clear()
         self.exchange.connection_made(self.loop.time())
