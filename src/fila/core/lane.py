@@ -156,13 +156,17 @@ class Lane:
             self.horizon = max(window[-1][KEY], self.delivered)
         return dropped
 
-    def page(self, found: list[tuple[bytes, bytes]], complete: bool) -> int:
+    def page(
+        self, found: list[tuple[bytes, bytes]], complete: bool, without_bodies: bool = False
+    ) -> int:
         """Take in rows read from behind the horizon; `complete` when there are no further ones.
 
         Messages of the current turn, which the store does not show yet, are merged in.
         """
         leased = self.queue.leased
         entries = [entry_of(key, value) for key, value in found if key[rows.ID_AT :] not in leased]
+        if without_bodies:
+            entries = [(*entry[:BODY], b"") for entry in entries]
         if self.unflushed:
             seen = {entry[KEY] for entry in entries}
             fresh = [entry for entry in self.unflushed if entry[KEY] not in seen]

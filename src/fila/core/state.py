@@ -260,7 +260,9 @@ class State:
             for key, value in found:
                 size += len(key) + len(value)
             complete = len(found) < rows_max and size < bytes_max
-            self.window_bytes += lane.page(found, complete)
+            # A restart reads on to the last leased key, for what was handed back before it.
+            without_bodies = room <= 0 and bool(lane.window)
+            self.window_bytes += lane.page(found, complete, without_bodies)
 
     # --- lane states
 
