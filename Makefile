@@ -49,14 +49,14 @@ test: $(READY)  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)  ## ruff, mypy --strict, import contracts
-	@$(BIN)/ruff check src tests bench
-	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench spec
+	@$(BIN)/ruff format --check src tests bench spec
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache | tail -n 12
 
 format: $(READY)  ## format and fix what ruff can
-	@$(BIN)/ruff check --fix src tests bench
-	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix src tests bench spec
+	@$(BIN)/ruff format src tests bench spec
 
 simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
@@ -66,6 +66,7 @@ bench: $(READY)  ## the short benchmarks, results in bench/results/
 
 docs: $(READY)  ## regenerate the reference pages made from the source
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
+	@$(BIN)/python -m fila.cli.reference > docs/cli.md
 
 demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
 	@$(BIN)/fila demo

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from fila.broker.clock import Clock
@@ -64,7 +65,13 @@ class Sink(Protocol):
 class Recorder(Protocol):
     """Who wants to know what happened, once it is committed: the journal."""
 
+    wants_messages: bool
+
     def record(self, events: list[Event]) -> None: ...
+
+    def record_messages(
+        self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]
+    ) -> None: ...
 
 
 class _RedriveJob:
@@ -235,6 +242,9 @@ class Broker:
         ids = self._ids.take(len(bodies), state.now)
         assignments = self._assign(queue, bodies)
         self._machine.apply(Enqueue(queue, ids, bodies, assignments))
+        if self._recorder is not None and self._recorder.wants_messages:
+            record = partial(self._recorder.record_messages, queue, state.now, ids, bodies)
+            self._after_commit.append(record)
         return ids
 
     def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:

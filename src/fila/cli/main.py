@@ -14,6 +14,7 @@ from typing import Final
 
 from fila import __version__
 from fila.cli import (
+    auth,
     completion,
     config,
     consume,
@@ -22,6 +23,7 @@ from fila.cli import (
     enqueue,
     failure,
     hooks,
+    journal,
     queue,
     redrive,
     stats,
@@ -38,6 +40,8 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "config": config,
     "redrive": redrive,
     "hooks": hooks,
+    "auth": auth,
+    "journal": journal,
     "context": context,
     "demo": demo,
     "completion": completion,

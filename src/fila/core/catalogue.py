@@ -179,7 +179,8 @@ def _add_queue(
     ops.append((PUT_QUEUE, name.encode(), rows.queue_row(row)))
     ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
     if state.journal:
-        state.events.append(Event(state.now, effect.QUEUE_CREATED, name))
+        settings = f"visibility_ms={visibility_ms}"
+        state.events.append(Event(state.now, effect.QUEUE_CREATED, name, reason=settings))
 
 
 def _remove_queue(state: State, queue: Queue) -> None:

@@ -6,13 +6,16 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from fila.core import effect
 from fila.core.effect import Event
 from fila.journal.schema import arrow_schema
+from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
 # Places in an Event, in the order of its fields.
@@ -81,6 +84,52 @@ def events_batch(
     return pa.record_batch([arrays[field.name] for field in schema], schema=schema)
 
 
+class Enqueued(NamedTuple):
+    """Messages of one enqueue, with their bodies as they travel."""
+
+    queue: str
+    now_ns: int
+    ids: list[bytes]
+    bodies: list[bytes]
+
+
+def messages_batch(enqueued: Enqueued) -> Any:
+    """A record batch of the messages table."""
+    size = len(enqueued.ids)
+    schema = arrow_schema("messages")
+    headers = [list(decode_headers(body).items()) for body in enqueued.bodies]
+    arrays = [
+        _ids(tuple(enqueued.ids)),
+        pa.array([enqueued.queue] * size, pa.string()),
+        _time(np.full(size, enqueued.now_ns, np.int64)),
+        pa.array(headers, schema.field("headers").type),
+        pa.array([payload_of(body) for body in enqueued.bodies], pa.binary()),
+    ]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def config_batch(events: list[Event], broker: str, epoch: int) -> Any:
+    """A record batch of the config table: settings as they changed."""
+    pairs = [_setting(one) for one in events]
+    arrays = [
+        _time(np.array([one.ts_ns for one in events], np.int64)),
+        pa.array([broker] * len(events), pa.string()),
+        pa.array([epoch] * len(events), pa.int64()),
+        pa.array([one.queue for one in events], pa.string()),
+        pa.array([key for key, _ in pairs], pa.string()),
+        pa.array([value for _, value in pairs], pa.string()),
+    ]
+    return pa.record_batch(arrays, schema=arrow_schema("config"))
+
+
+def _setting(event: Event) -> tuple[str, str]:
+    """A changed setting travels as `key=value` in its event's reason."""
+    if event.event != effect.CONFIG_CHANGED:
+        return event.event, event.reason
+    key, _, value = event.reason.partition("=")
+    return key, value
+
+
 def _time(ns: Any) -> Any:
     return pa.array(ns // _US, pa.timestamp("us", "UTC"))
 
@@ -109,4 +158,4 @@ def _ids(ids: tuple[bytes, ...]) -> Any:
     )
     if present.all():
         return strings
-    return pa.compute.if_else(pa.array(present), strings, pa.scalar(None, pa.string()))
+    return pc.if_else(pa.array(present), strings, pa.scalar(None, pa.string()))

@@ -12,29 +12,34 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fila.core import effect
 from fila.core.effect import Event
 from fila.journal import files
-from fila.journal.columns import events_batch
+from fila.journal.columns import Enqueued, config_batch, events_batch, messages_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.schema import arrow_schema
 
 log = logging.getLogger("fila.journal")
 
 GAP = "journal_gap"
-_DAY_S = 86_400
+_SETTINGS_EVENTS = (effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED)
+MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
+_RETIRE_EVERY_NS = 3_600 * 10**9
 
 
 class JournalSettings(NamedTuple):
     path: Path
     broker: str = "fila"
+    messages: bool = False  # keep headers and payloads, too
     flush_events: int = 2_000
     flush_s: float = 0.25
     seal_events: int = 200_000
     seal_s: float = 60.0
     waiting_events_max: int = 500_000  # beyond this events are dropped, and counted
     retention_days: int = 7
+    messages_retention_days: int = 1
 
 
 class Status(NamedTuple):
@@ -47,9 +52,11 @@ class Status(NamedTuple):
 class Journal:
     def __init__(self, settings: JournalSettings, epoch: int, clock_ns: Callable[[], int]) -> None:
         self._settings = settings
-        self._stream = Stream("events", settings.broker, epoch)
+        self.wants_messages = settings.messages
+        self._epoch = epoch
         self._clock_ns = clock_ns
         self._inbox: deque[list[Event]] = deque()
+        self._messages: deque[Enqueued] = deque()
         self._waiting = 0
         self._dropped = 0
         self._gap = 0  # dropped since the last event that was taken
@@ -59,8 +66,7 @@ class Journal:
         self._seq = 1
         self._written = 0
         self._sealed = 0
-        self._hot: HotFile | None = None
-        self._hot_since_ns = 0
+        self._tails: dict[str, _Tail] = {}
         self._retired_ns = 0
         self._complained = False
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -82,8 +88,7 @@ class Journal:
                 self._gap += count
                 return
             if self._gap:
-                gap = Event(events[0].ts_ns, GAP, "", reason=str(self._gap))
-                self._inbox.append([gap])
+                self._inbox.append([Event(events[0].ts_ns, GAP, "", reason=str(self._gap))])
                 self._waiting += 1
                 self._gap = 0
             self._inbox.append(events)
@@ -91,6 +96,16 @@ class Journal:
             waiting = self._waiting
         if waiting >= self._settings.flush_events:
             self._wake.set()
+
+    def record_messages(
+        self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]
+    ) -> None:
+        """Take committed messages with their bodies, if they are wanted."""
+        with self._lock:
+            if len(self._messages) < MESSAGE_BATCHES_MAX:
+                self._messages.append(Enqueued(queue, now_ns, ids, bodies))
+            else:
+                self._dropped += len(ids)
 
     def status(self) -> Status:
         with self._lock:
@@ -111,21 +126,23 @@ class Journal:
             stopping = self._stopping
             try:
                 self._flush()
-                if self._hot is not None and (stopping or self._due()):
-                    self._seal(self._hot)
+                for tail in list(self._tails.values()):
+                    if stopping or tail.due(self._settings, self._clock_ns()):
+                        self._seal(tail)
                 self._retire()
                 self._complained = False
             except Exception as error:
                 if not self._complained:
-                    log.error(f"journal cannot be written: {error}; events are being dropped")
+                    log.error(f"the journal cannot be written: {error}; events are dropped")
                     self._complained = True
-                self._hot = None
+                self._tails.clear()
             if stopping:
                 return
 
     def _flush(self) -> None:
         with self._lock:
             taken, self._inbox = self._inbox, deque()
+            messages, self._messages = self._messages, deque()
             self._waiting = 0
             if self._gap and not taken:
                 taken.append([Event(self._clock_ns(), GAP, "", reason=str(self._gap))])
@@ -134,46 +151,64 @@ class Journal:
         try:
             # In pieces, so that the loop's thread gets the interpreter in between.
             for start in range(0, len(events), self._settings.flush_events):
-                self._write(events[start : start + self._settings.flush_events])
+                self._write_events(events[start : start + self._settings.flush_events])
+            for enqueued in messages:
+                self._append("messages", messages_batch(enqueued))
         except Exception:
             with self._lock:
                 self._dropped += len(events)
                 self._gap += len(events)
             raise
 
-    def _write(self, events: list[Event]) -> None:
+    def _write_events(self, events: list[Event]) -> None:
+        broker, epoch = self._settings.broker, self._epoch
         counts = [int(one.reason) if one.event == GAP else 1 for one in events]
-        batch = events_batch(events, self._seq, self._stream.broker, self._stream.epoch, counts)
-        if self._hot is None:
-            schema = arrow_schema("events")
-            self._hot = HotFile(self._settings.path, self._stream, self._seq, schema)
-            self._hot_since_ns = self._clock_ns()
-        self._hot.append(batch)
+        self._append("events", events_batch(events, self._seq, broker, epoch, counts))
         self._seq += len(events)
         with self._lock:
             self._written += len(events)
+        changes = [one for one in events if one.event in _SETTINGS_EVENTS]
+        if changes:
+            self._append("config", config_batch(changes, broker, epoch))
 
-    def _due(self) -> bool:
-        hot = self._hot
-        if hot is None:
-            return False
-        age_s = (self._clock_ns() - self._hot_since_ns) / 1e9
-        return hot.rows >= self._settings.seal_events or age_s >= self._settings.seal_s
+    def _append(self, table: str, batch: Any) -> None:
+        tail = self._tails.get(table)
+        if tail is None:
+            stream = Stream(table, self._settings.broker, self._epoch)
+            hot = HotFile(self._settings.path, stream, self._clock_ns(), arrow_schema(table))
+            tail = self._tails[table] = _Tail(stream, hot, self._clock_ns())
+        tail.hot.append(batch)
 
-    def _seal(self, hot: HotFile) -> None:
-        hot.close()
-        self._hot = None
-        files.seal(self._settings.path, self._stream, hot.batches)
-        hot.path.unlink()
+    def _seal(self, tail: _Tail) -> None:
+        tail.hot.close()
+        del self._tails[tail.stream.table]
+        files.seal(self._settings.path, tail.stream, tail.hot.batches)
+        tail.hot.path.unlink()
         with self._lock:
             self._sealed += 1
 
     def _retire(self) -> None:
         """Once an hour, remove days beyond the retention."""
         now_ns = self._clock_ns()
-        if now_ns - self._retired_ns < 3_600 * 10**9:
+        if now_ns - self._retired_ns < _RETIRE_EVERY_NS:
             return
         self._retired_ns = now_ns
         today = datetime.fromtimestamp(now_ns / 1e9, UTC).date()
-        keep_from = today - timedelta(days=self._settings.retention_days)
-        files.retire(self._settings.path, "events", keep_from.isoformat())
+        for table, days in (
+            ("events", self._settings.retention_days),
+            ("config", self._settings.retention_days),
+            ("messages", self._settings.messages_retention_days),
+        ):
+            files.retire(self._settings.path, table, (today - timedelta(days=days)).isoformat())
+
+
+class _Tail(NamedTuple):
+    """The part of one table that is being written."""
+
+    stream: Stream
+    hot: HotFile
+    since_ns: int
+
+    def due(self, settings: JournalSettings, now_ns: int) -> bool:
+        age_s = (now_ns - self.since_ns) / 1e9
+        return self.hot.rows >= settings.seal_events or age_s >= settings.seal_s

@@ -171,6 +171,8 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
             seal_s=own.seal_interval_ms / 1000,
             waiting_events_max=own.max_waiting_events,
             retention_days=own.retention_days,
+            messages=own.messages,
+            messages_retention_days=own.messages_retention_days,
         ),
         clock.now_ns() // 1_000_000,
         clock.now_ns,

@@ -152,6 +152,8 @@ class JournalSettings:
     path: str = setting("", "Its directory; empty: `journal` inside the data directory.")
     broker_name: str = setting("fila", "Name of this broker in the journal's rows and file names.")
     retention_days: int = setting(7, "Days of sealed events to keep.", low=1)
+    messages: bool = setting(False, "Keep headers and payloads of all messages, too.")
+    messages_retention_days: int = setting(1, "Days of messages to keep.", low=1)
     snapshot_interval_ms: int = setting(
         60_000, "How often every key's counts are written down.", low=1_000
     )

@@ -1,0 +1,174 @@
+"""`fila auth`: API keys and what they may do."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import UTC, datetime
+
+from fila.cli import connection
+from fila.cli.failure import usage
+from fila.cli.options import Subparsers, command, verbs
+from fila.cli.output import say, say_json, shown, table
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "auth",
+        "make, list and revoke API keys, and say what they may do",
+        about="API keys and their permissions. Needs a key that may administer everything:\n"
+        "the bootstrap key, a superadmin key, or one with admin:*.",
+        examples="  fila auth create billing\n"
+        "  fila auth acl set 3f2a… produce:orders consume:orders.*\n"
+        "  fila auth revoke 3f2a…",
+    )
+    inner = verbs(parser)
+
+    create = command(
+        inner,
+        "create",
+        "make an API key; its token is shown this once",
+        examples="  fila auth create billing --expires-in 30d\n  fila auth create ops --superadmin",
+    )
+    create.add_argument("name", metavar="NAME", help="whose key it is")
+    create.add_argument("--superadmin", action="store_true", help="it may do everything")
+    create.add_argument(
+        "--expires-in", metavar="TIME", default="", help="for example 90s, 15m, 12h, 30d"
+    )
+
+    command(inner, "list", "list API keys", examples="  fila auth list")
+
+    revoke = command(
+        inner,
+        "revoke",
+        "revoke an API key, on open connections too",
+        examples="  fila auth revoke 3f2a9c0d1e2b4a5f",
+    )
+    revoke.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
+
+    acl = verbs(command(inner, "acl", "what a key may do"))
+    set_ = command(
+        acl,
+        "set",
+        "replace all permissions of a key",
+        about="Replace all permissions of a key. A permission is kind:pattern: produce, consume\n"
+        'or admin, and a queue name, "prefix.*" or "*". Without any the key may do nothing.',
+        examples="  fila auth acl set 3f2a… produce:orders 'consume:orders.*'\n"
+        "  fila auth acl set 3f2a… 'admin:*'",
+    )
+    set_.add_argument("key_id", metavar="KEY_ID")
+    set_.add_argument("permissions", metavar="KIND:PATTERN", nargs="*")
+    get = command(acl, "get", "show what a key may do", examples="  fila auth acl get 3f2a…")
+    get.add_argument("key_id", metavar="KEY_ID")
+    acl.dest = "acl_verb"
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.verb == "create":
+        return _create(args)
+    if args.verb == "list":
+        return _list(args)
+    if args.verb == "revoke":
+        return _revoke(args)
+    return _set_acl(args) if args.acl_verb == "set" else _get_acl(args)
+
+
+def _create(args: argparse.Namespace) -> int:
+    expires_ms = 0
+    if args.expires_in:
+        expires_ms = int(time.time() * 1000) + 1000 * _seconds(args.expires_in)
+    with connection.open_client(args) as client:
+        key = client.create_api_key(
+            args.name, expires_at_ms=expires_ms, is_superadmin=args.superadmin
+        )
+    if args.json:
+        say_json(
+            {"key_id": key.key_id, "token": key.key, "name": args.name,
+             "is_superadmin": key.is_superadmin, "expires_at_ms": expires_ms}
+        )  # fmt: skip
+        return 0
+    say(f'Created API key "{shown(args.name)}"')
+    say(f"Key ID     : {key.key_id}")
+    say(f"Token      : {key.key}")
+    if key.is_superadmin:
+        say("Superadmin : yes")
+    say("Keep the token: it is not shown again.")
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        keys = client.list_api_keys()
+    if args.json:
+        say_json([key._asdict() for key in keys])
+    elif not keys:
+        say("No API keys found.")
+    else:
+        rows = [
+            (key.key_id, key.name, _day(key.created_at_ms), _day(key.expires_at_ms) or "never",
+             "yes" if key.is_superadmin else "no")
+            for key in keys
+        ]  # fmt: skip
+        say(table(("KEY ID", "NAME", "CREATED", "EXPIRES", "SUPERADMIN"), rows))
+    return 0
+
+
+def _revoke(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        client.revoke_api_key(args.key_id)
+    if args.json:
+        say_json({"revoked": args.key_id})
+    else:
+        say(f"Revoked API key {shown(args.key_id)}")
+    return 0
+
+
+def _set_acl(args: argparse.Namespace) -> int:
+    permissions = [_permission(text) for text in args.permissions]
+    with connection.open_client(args) as client:
+        client.set_acl(args.key_id, permissions)
+    if args.json:
+        say_json({"key_id": args.key_id, "permissions": permissions})
+    else:
+        say(f"ACL updated for key {shown(args.key_id)}")
+    return 0
+
+
+def _get_acl(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        acl = client.get_acl(args.key_id)
+    if args.json:
+        say_json(
+            {"key_id": args.key_id, "is_superadmin": acl.is_superadmin,
+             "permissions": [list(one) for one in acl.permissions]}
+        )  # fmt: skip
+        return 0
+    if acl.is_superadmin:
+        say("Superadmin: yes (all permissions granted)")
+    say("Permissions:")
+    for kind, pattern in acl.permissions:
+        say(f"  {shown(kind)}:{shown(pattern)}")
+    if not acl.permissions and not acl.is_superadmin:
+        say("  (none)")
+    return 0
+
+
+def _permission(text: str) -> tuple[str, str]:
+    kind, colon, pattern = text.partition(":")
+    if not colon:
+        raise usage(f'"{text}" is not kind:pattern, for example produce:orders')
+    return kind, pattern
+
+
+def _seconds(text: str) -> int:
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS_S or not number.isdigit() or not int(number):
+        raise usage(f'"{text}" is not a time such as 90s, 15m, 12h or 30d')
+    return int(number) * _UNITS_S[unit]
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if ms else ""
