@@ -49,7 +49,14 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     revoke.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
 
-    acl = verbs(command(inner, "acl", "what a key may do"))
+    acl = verbs(
+        command(
+            inner,
+            "acl",
+            "what a key may do",
+            examples="  fila auth acl get 3f2a…\n  fila auth acl set 3f2a… produce:orders",
+        )
+    )
     set_ = command(
         acl,
         "set",
@@ -59,11 +66,14 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila auth acl set 3f2a… produce:orders 'consume:orders.*'\n"
         "  fila auth acl set 3f2a… 'admin:*'",
     )
-    set_.add_argument("key_id", metavar="KEY_ID")
-    set_.add_argument("permissions", metavar="KIND:PATTERN", nargs="*")
+    set_.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
+    set_.add_argument(
+        "permissions", metavar="KIND:PATTERN", nargs="*", help="for example produce:orders"
+    )
     get = command(acl, "get", "show what a key may do", examples="  fila auth acl get 3f2a…")
-    get.add_argument("key_id", metavar="KEY_ID")
-    acl.dest = "acl_verb"
+    get.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
+    acl.dest = "acl_verb"  # the outer verb is "acl"
+    acl.help = "set or get"
 
 
 def run(args: argparse.Namespace) -> int:
