@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
@@ -21,8 +22,8 @@ from fila.core.rows import ID_AT
 from fila.edges import fibp_admin
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
-from fila.wire.errors import InvalidBody
-from fila.wire.frames import FrameDecoder, encode_frames, frame_header
+from fila.wire.errors import FrameError, InvalidBody
+from fila.wire.frames import Frame, FrameDecoder, encode_frames, frame_header
 from fila.wire.hot import DeliveredItem
 from fila.wire.ids import id_text, parse_id
 from fila.wire.states import SERVER, Refusal, State, receive
@@ -67,6 +68,10 @@ class FibpConnection(asyncio.Protocol):
         self._decoder = FrameDecoder(
             limits.frame_bytes_max, limits.assembly_streams_max, limits.message_bytes_max
         )
+        # Frames that were read and not yet handled: none, unless replies leave no room for theirs.
+        self._backlog: deque[Frame] = deque()
+        self._backlog_errors: list[FrameError] = []
+        self._due_bytes = 0  # replies on their way to the commit
         self._out: list[bytes] = []
         self._reading = True
         self._congested = False
@@ -90,13 +95,12 @@ class FibpConnection(asyncio.Protocol):
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._state is State.CLOSED:
+            return
         try:
-            for opcode, request_id, body in self._decoder.feed(data):
-                self._handle(opcode, request_id, body)
-            for error in self._decoder.take_errors():
-                self._refuse(error.request_id, error.code, error.message)
-                if error.fatal:
-                    self._end()
+            self._backlog += self._decoder.feed(data)
+            self._backlog_errors += self._decoder.take_errors()
+            self._work()
         except Exception as error:
             self.broker.fault(error)
 
@@ -107,10 +111,8 @@ class FibpConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._congested = False
         if self._transport is not None and not self._transport.is_closing():
-            if not self._reading:
-                self._reading = True
-                self._transport.resume_reading()
             self._open_session().resume()
+            self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
@@ -124,6 +126,7 @@ class FibpConnection(asyncio.Protocol):
     # --- what the broker lets go (Sink)
 
     def send(self, data: bytes) -> None:
+        self._due_bytes -= len(data)
         self._out.append(data)
 
     def deliver(self, delivery: Delivery) -> None:
@@ -165,14 +168,8 @@ class FibpConnection(asyncio.Protocol):
         transport = self._transport
         if transport is not None and not transport.is_closing():
             transport.write(out[0] if len(out) == 1 else b"".join(out))
-            if self._congested and self._reading:
-                self._hold_requests(transport)
-
-    def _hold_requests(self, transport: asyncio.Transport) -> None:
-        """When replies pile up as well, the next requests wait in the socket."""
-        if transport.get_write_buffer_size() > self._limits.outbound_bytes_max:
-            self._reading = False
-            transport.pause_reading()
+            if not self._reading:
+                self._loop.call_soon(self._go_on)
 
     # --- stopping
 
@@ -195,7 +192,56 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.ERROR, request_id, layouts.encode(error))
 
     def _reply_frame(self, data: bytes) -> None:
+        self._due_bytes += len(data)
         self.broker.reply(self, data)
+
+    def _work(self) -> None:
+        """Handle what was read, as far as there is room for the replies: a read may hold thousands
+        of small requests with large answers. What is left waits, and the next ones in the socket.
+        """
+        backlog = self._backlog
+        while backlog:
+            if not self._room():
+                self._read(False)
+                return
+            opcode, request_id, body = backlog.popleft()
+            self._handle(opcode, request_id, body)
+        if self._backlog_errors:
+            refused, self._backlog_errors = self._backlog_errors, []
+            for error in refused:
+                self._refuse(error.request_id, error.code, error.message)
+                if error.fatal:
+                    self._end()
+
+    def _go_on(self) -> None:
+        """Replies have left: handle what had to wait, then read on."""
+        if self._reading or self._state is State.CLOSED:
+            return
+        try:
+            self._work()
+        except Exception as error:
+            self.broker.fault(error)
+            return
+        if not self._backlog and self._room():
+            self._read(True)
+
+    def _room(self) -> bool:
+        """Whether the client may have more replies made for it."""
+        if self._due_bytes > self._limits.unsent_bytes_max:
+            return False
+        transport = self._transport
+        if not self._congested or transport is None:
+            return True
+        return transport.get_write_buffer_size() <= self._limits.outbound_bytes_max
+
+    def _read(self, on: bool) -> None:
+        transport = self._transport
+        if on is not self._reading and transport is not None and not transport.is_closing():
+            self._reading = on
+            if on:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
 
     def _handle(self, opcode: int, request_id: int, body: bytes) -> None:
         if self._state is State.CLOSED:
