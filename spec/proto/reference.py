@@ -45,9 +45,7 @@ def _comments(file: FileDescriptorProto) -> dict[Path, str]:
     }
 
 
-def _service(
-    service: ServiceDescriptorProto, comments: dict[Path, str], path: Path
-) -> list[str]:
+def _service(service: ServiceDescriptorProto, comments: dict[Path, str], path: Path) -> list[str]:
     lines = [f"## {service.name}", "", _prose(comments.get(path, "")), ""]
     lines += ["| method | request | response | what it does |", "|---|---|---|---|"]
     for at, method in enumerate(service.method):

@@ -8,18 +8,24 @@ import socket
 import ssl
 
 from fila.broker.session import Sessions
+from fila.edges.door import Connection, Doorway
 from fila.edges.fibp import FibpConnection, FibpLimits
+from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
+from fila.edges.grpc.http2 import Http2Limits
 
 log = logging.getLogger("fila.listener")
 
 
 class Listener:
-    def __init__(self, sessions: Sessions, limits: FibpLimits) -> None:
+    def __init__(
+        self, sessions: Sessions, limits: FibpLimits, http2: Http2Limits | None = None
+    ) -> None:
         self._sessions = sessions
         self._limits = limits
+        self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
         self._loop = asyncio.get_running_loop()
         self._server: asyncio.Server | None = None
-        self._connections: set[FibpConnection] = set()
+        self._connections: set[Connection] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -50,14 +56,24 @@ class Listener:
         except TimeoutError:
             log.warning("connections did not close in time", extra={"open": len(self._connections)})
 
-    def _connect(self) -> FibpConnection:
+    def _connect(self) -> Doorway:
+        return Doorway(
+            self._fibp, self._grpc, self._loop, self._limits.handshake_s, self._opened, self._closed
+        )
+
+    def _fibp(self) -> FibpConnection:
         return FibpConnection(self._sessions, self._limits, self._loop, self._opened, self._closed)
 
-    def _opened(self, connection: FibpConnection) -> None:
+    def _grpc(self) -> GrpcConnection:
+        return GrpcConnection(
+            self._sessions, self._grpc_limits, self._loop, self._opened, self._closed
+        )
+
+    def _opened(self, connection: Connection) -> None:
         self._connections.add(connection)
         self._idle.clear()
 
-    def _closed(self, connection: FibpConnection) -> None:
+    def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._idle.set()

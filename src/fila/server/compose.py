@@ -20,6 +20,7 @@ from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.edges import tls
 from fila.edges.fibp import FibpLimits
+from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
@@ -99,7 +100,7 @@ class Node:
         sessions = Sessions(
             self.broker, guard, secrets.token_hex, lambda: clock.now_ns() // 1_000_000
         )
-        self._listener = Listener(sessions, fibp_limits(settings))
+        self._listener = Listener(sessions, fibp_limits(settings), http2_limits(settings))
 
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""
@@ -187,6 +188,13 @@ def core_settings(settings: Settings) -> CoreSettings:
         window_bytes_total=settings.storage.window_bytes,
         prefetch_default=settings.fibp.prefetch,
         prefetch_bytes=settings.fibp.prefetch_bytes,
+    )
+
+
+def http2_limits(settings: Settings) -> Http2Limits:
+    grpc = settings.grpc
+    return Http2Limits(
+        streams_max=grpc.max_streams_per_connection, header_bytes_max=grpc.max_header_size
     )
 
 

@@ -109,6 +109,18 @@ class FibpSettings:
 
 
 @dataclass(frozen=True)
+class GrpcSettings:
+    """gRPC on the same port. What both protocols need is set in `[fibp]`."""
+
+    max_streams_per_connection: int = setting(
+        1_000, "Calls one connection may have open; clients wait with more.", low=1, high=100_000
+    )
+    max_header_size: int = setting(
+        16_384, "Largest metadata of a call in bytes.", low=4_096, high=MiB
+    )
+
+
+@dataclass(frozen=True)
 class LuaSettings:
     """Limits on hook scripts."""
 
@@ -184,6 +196,7 @@ class Settings:
     storage: StorageSettings = field(default_factory=StorageSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     fibp: FibpSettings = field(default_factory=FibpSettings)
+    grpc: GrpcSettings = field(default_factory=GrpcSettings)
     lua: LuaSettings = field(default_factory=LuaSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)

@@ -1,0 +1,87 @@
+"""The door: which protocol does a new connection speak? It looks, hands over, and is gone.
+
+Under TLS the client may have said so (ALPN). Otherwise the first bytes tell: HTTP/2 begins with
+fixed words, and a FIBP frame that began with their first letter would be longer than any frame.
+Owns a connection only until then; afterwards the transport calls the protocol directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from fila.edges.grpc.frames import PREFACE
+from fila.edges.tls import ALPN_FIBP, ALPN_GRPC
+
+
+class Connection(Protocol):
+    """A connection as the listener sees it."""
+
+    def shut_down(self) -> None: ...
+
+
+class Doorway(asyncio.Protocol):
+    def __init__(
+        self,
+        fibp: Callable[[], asyncio.Protocol],
+        grpc: Callable[[], asyncio.Protocol],
+        loop: asyncio.AbstractEventLoop,
+        wait_s: float,
+        opened: Callable[[Connection], None],
+        closed: Callable[[Connection], None],
+    ) -> None:
+        self._fibp = fibp
+        self._grpc = grpc
+        self._loop = loop
+        self._wait_s = wait_s
+        self._opened = opened
+        self._closed = closed
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._seen = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        secured = transport.get_extra_info("ssl_object")
+        name = secured.selected_alpn_protocol() if secured is not None else None
+        if name == ALPN_FIBP:
+            self._hand_over(self._fibp())
+        elif name == ALPN_GRPC:
+            self._hand_over(self._grpc())
+        else:
+            self._opened(self)
+            self._timer = self._loop.call_later(self._wait_s, self.shut_down)
+
+    def data_received(self, data: bytes) -> None:
+        seen = self._seen + data
+        words = seen[: len(PREFACE)]
+        if words != PREFACE[: len(words)]:
+            protocol = self._fibp()
+        elif len(words) < len(PREFACE):
+            self._seen = seen
+            return
+        else:
+            protocol = self._grpc()
+        self._hand_over(protocol)
+        self._leave()
+        protocol.data_received(seen)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+
+    def shut_down(self) -> None:
+        """Nobody said anything in time, or the server stops."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _hand_over(self, protocol: asyncio.Protocol) -> None:
+        assert self._transport is not None
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+
+    def _leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._closed(self)

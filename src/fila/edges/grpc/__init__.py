@@ -1,0 +1,1 @@
+"""gRPC: HTTP/2 connections, calls, and the translation between protobuf and sessions."""

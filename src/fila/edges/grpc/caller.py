@@ -1,0 +1,89 @@
+"""A caller: one API key on one HTTP/2 connection, with its session and its calls.
+
+gRPC says who calls with every call. Calls with the same key on one connection share a session, as
+the requests on a FIBP connection do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fila.broker.session import Session, Sessions
+from fila.core.effect import Delivery
+from fila.core.rejection import Rejection
+from fila.edges.grpc import status as grpc_status
+
+if TYPE_CHECKING:
+    from fila.edges.grpc.call import Call
+    from fila.edges.grpc.connection import GrpcConnection
+    from fila.edges.grpc.service import ConsumeCall
+
+
+class Caller:
+    """The session's Door."""
+
+    def __init__(
+        self, connection: GrpcConnection, sessions: Sessions, name: str, peer: str
+    ) -> None:
+        self._connection = connection
+        self._sessions = sessions
+        self._name = name  # under which the connection knows it
+        self._expiry_timer: asyncio.TimerHandle | None = None
+        self.calls: set[Call] = set()
+        self.consumers: dict[str, ConsumeCall] = {}
+        self.session: Session = sessions.open(self, peer)
+
+    def admit(self, secret: str | None) -> Rejection | None:
+        refused = self.session.admit(secret)
+        if refused is None:
+            self._watch_expiry()
+        return refused
+
+    def close(self) -> None:
+        """What its consumers hold stays leased."""
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        self.consumers.clear()
+        self.session.close()
+
+    # --- what the broker and the session let go (Door)
+
+    def send(self, data: bytes) -> None:
+        raise AssertionError("answers go to the calls themselves")
+
+    def deliver(self, delivery: Delivery) -> None:
+        call = self.consumers.get(delivery.consumer.id)
+        if call is not None:
+            call.deliver(delivery)
+
+    def consumer_ended(self, consumer: str, why: Rejection) -> None:
+        call = self.consumers.pop(consumer, None)
+        self.session.forget(consumer)
+        if call is not None:
+            call.end(grpc_status.of(why))
+
+    def flush(self) -> None:
+        self._connection.flush()
+
+    def expelled(self, why: Rejection) -> None:
+        status = grpc_status.of(why)
+        self.consumers.clear()
+        for call in list(self.calls):
+            call.expel(status)
+        self._connection.forget(self._name)
+        self.close()
+
+    # --- expiry
+
+    def _watch_expiry(self) -> None:
+        """Be there when the key runs out."""
+        expires_ms = self.session.expires_ms()
+        if expires_ms:
+            left_s = (expires_ms - self._sessions.now_ms()) / 1000
+            wait_s = min(max(left_s, 0.0) + 0.001, 86_400.0)
+            self._expiry_timer = self._connection.loop.call_later(wait_s, self._expires)
+
+    def _expires(self) -> None:
+        self._watch_expiry()
+        self.session.recheck()

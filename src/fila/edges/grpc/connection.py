@@ -1,0 +1,300 @@
+"""One HTTP/2 connection that carries gRPC: the socket, its calls, and who makes them.
+
+Owns the socket's two directions. Requests are handled as they come, so nothing queues up on the way
+in; what waits on the way out is bounded by consumers' credit, by not letting a client send more
+batches than it reads answers, and by refusing calls from a client that reads nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple, cast
+
+from fila.broker.session import Sessions
+from fila.edges.fibp import FibpLimits, _keep_alive
+from fila.edges.grpc import admin, frames, health, reflection, service
+from fila.edges.grpc import status as grpc_status
+from fila.edges.grpc.call import Call, Method
+from fila.edges.grpc.caller import Caller
+from fila.edges.grpc.fields import Request
+from fila.edges.grpc.http2 import DATA, REQUEST, Http2, Http2Error, Http2Limits
+from fila.edges.grpc.outflow import Stream
+from fila.edges.grpc.status import RESPONSE_BLOCK, Status, http_block, trailers_block
+from fila.security.keyring import digest_of
+
+log = logging.getLogger("fila.grpc")
+
+METHODS: Final[dict[bytes, Method]] = {
+    **service.METHODS,
+    **admin.METHODS,
+    **health.METHODS,
+    **reflection.METHODS,
+}
+CALLERS_MAX: Final = 64
+REFUSED_GLITCHES: Final = 20
+WRITE_BUFFER_BYTES: Final = 1024 * 1024
+_STOPPING: Final = Status(grpc_status.UNAVAILABLE, "the server is stopping")
+
+
+class GrpcLimits(NamedTuple):
+    http2: Http2Limits = Http2Limits()
+    fibp: FibpLimits = FibpLimits()  # what both protocols share
+
+
+class GrpcConnection(asyncio.Protocol):
+    def __init__(
+        self,
+        sessions: Sessions,
+        limits: GrpcLimits,
+        loop: asyncio.AbstractEventLoop,
+        opened: Callable[[GrpcConnection], None],
+        closed: Callable[[GrpcConnection], None],
+    ) -> None:
+        self.broker = sessions.broker
+        self.loop = loop
+        self.http2 = Http2(limits.http2, loop.time)
+        self.calls: dict[int, Call] = {}
+        self.limits = limits.fibp
+        self.held_bytes = 0  # of messages that are not complete
+        self.due_bytes = 0  # answers on their way to the commit
+        self._sessions = sessions
+        self._header_bytes_max = limits.http2.header_bytes_max
+        self._opened = opened
+        self._closed = closed
+        self._transport: asyncio.Transport | None = None
+        self._peer = "?"
+        self._callers: dict[str, Caller] = {}
+        self._held_back: dict[int, Call] = {}
+        self._called = False
+        self._ended = False
+        self._paused = 0  # reasons not to read: a full socket, frames that wait for the next round
+        self._opening_timer: asyncio.TimerHandle | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
+
+    # --- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        _keep_alive(transport, self.limits)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._opening_timer = self.loop.call_later(self.limits.handshake_s, self._too_late)
+        self._opened(self)
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        if self._ended:
+            return
+        try:
+            for kind, stream, payload, ended in self.http2.feed(data):
+                if kind == DATA:
+                    call = self.calls.get(stream.id)
+                    if call is not None:
+                        call.received(cast(bytes, payload), ended)
+                        if call.holds_back():
+                            self.hold_back(call)
+                        else:
+                            self.http2.give_back(stream)
+                elif kind == REQUEST:
+                    self._request(stream, cast(Request, payload), ended)
+                else:
+                    call = self.calls.get(stream.id)
+                    if call is not None:
+                        call.cancelled()
+        except Http2Error as error:
+            self._break(error)
+        except Exception:
+            # Not the broker's state, which guards itself: this connection alone is in doubt.
+            log.exception("a gRPC connection failed", extra={"peer": self._peer})
+            self._break(Http2Error(frames.INTERNAL_ERROR, "the server failed"))
+        if self.http2.more and not self._ended:
+            self._pause()
+            self.loop.call_soon(self._next_round)
+        self.flush()
+
+    def pause_writing(self) -> None:
+        # The client does not read: take nothing from it whose answers would pile up here.
+        self.http2.out.blocked = True
+        self._pause()
+
+    def resume_writing(self) -> None:
+        self.http2.out.blocked = False
+        self.flush()
+        self._resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        for timer in (self._opening_timer, self._close_timer):
+            if timer is not None:
+                timer.cancel()
+        for call in list(self.calls.values()):
+            call.cancelled()
+        for caller in self._callers.values():
+            caller.close()
+        self._callers.clear()
+        self._closed(self)
+
+    def flush(self) -> None:
+        """Write what may leave."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        out = self.http2.out
+        while data := out.take():
+            transport.write(data)
+        if self._held_back:
+            self._catch_up()
+
+    # --- stopping
+
+    def shut_down(self) -> None:
+        """The server stops: answer what was accepted, say so, close."""
+        self.http2.go_away(frames.NO_ERROR, _STOPPING.message)
+        self.flush()
+        self.broker.begin()
+        self.broker.after_commit(self._finish)
+
+    def _finish(self) -> None:
+        for call in list(self.calls.values()):
+            call.end(_STOPPING)
+        self.flush()
+        self._close()
+
+    def _break(self, error: Http2Error) -> None:
+        log.info(f"gRPC connection closed: {error}", extra={"peer": self._peer})
+        for call in list(self.calls.values()):
+            call.cancelled()
+        self.http2.go_away(error.code, str(error))
+        self.flush()
+        self._close()
+
+    def _close(self) -> None:
+        self._ended = True
+        transport = self._transport
+        if transport is not None:
+            transport.close()
+            # A client that does not read would keep its socket, and what is unsent, for ever.
+            self._close_timer = self.loop.call_later(self.limits.close_s, transport.abort)
+
+    def _too_late(self) -> None:
+        if not self._called:
+            log.info("no call in time, closing", extra={"peer": self._peer})
+            self.http2.go_away(frames.NO_ERROR, "no call in time")
+            self.flush()
+            self._close()
+
+    # --- calls
+
+    def _request(self, stream: Stream, request: Request, ended: bool) -> None:
+        call = self._open(stream, request)
+        if isinstance(call, bytes):
+            self.http2.out.trailers(stream, call)
+            return
+        self.calls[stream.id] = call
+        if request.timeout:
+            call.set_deadline(request.timeout)
+        if ended and not call.ended:
+            call.received(b"", True)
+
+    def _open(self, stream: Stream, request: Request) -> Call | bytes:
+        """A call, or the fields that refuse it before it begins."""
+        if request.method != b"POST":
+            return http_block(b"405", "gRPC calls are POST requests")
+        if not request.content_type.startswith(b"application/grpc"):
+            return http_block(b"415", "the content type is not application/grpc")
+        if request.too_large:
+            limit = self._header_bytes_max
+            return _refusal(grpc_status.RESOURCE_EXHAUSTED, f"metadata may have {limit} bytes")
+        method = METHODS.get(request.path)
+        if method is None:
+            path = request.path.decode("latin-1")
+            return _refusal(grpc_status.UNIMPLEMENTED, f"no method {path}")
+        if request.encoding not in (b"", b"identity"):
+            encoding = request.encoding.decode("latin-1")
+            return _refusal(grpc_status.UNIMPLEMENTED, f"{encoding} is not supported")
+        unread_bytes = self.http2.out.waiting_bytes + self.due_bytes
+        if unread_bytes > self.limits.outbound_bytes_max:
+            return _refusal(grpc_status.RESOURCE_EXHAUSTED, "read the answers you have first")
+        caller = None
+        if not method.open_to_all:
+            found = self._caller(request.authorization)
+            if isinstance(found, Status):
+                self.http2.glitch(REFUSED_GLITCHES)
+                return _refusal(*found)
+            caller = found
+        self._called = True
+        return method.open(self, stream, caller, method)
+
+    def hold_back(self, call: Call) -> None:
+        """Tell the call when its client has caught up."""
+        self._held_back[call.stream.id] = call
+
+    def _catch_up(self) -> None:
+        for stream_id, call in list(self._held_back.items()):
+            if call.ended or not call.holds_back():
+                del self._held_back[stream_id]
+                call.caught_up()
+
+    # --- who calls
+
+    def _caller(self, authorization: bytes | None) -> Caller | Status:
+        secret = _bearer(authorization)
+        # Where nobody is asked for a key, everybody on the connection is the same.
+        name = digest_of(secret) if secret and self._sessions.guard.enabled else ""
+        known = self._callers.get(name)
+        if known is not None:
+            return known
+        if len(self._callers) >= CALLERS_MAX and not self._forget_idle():
+            text = f"a connection may use {CALLERS_MAX} API keys at once; open another"
+            return Status(grpc_status.RESOURCE_EXHAUSTED, text)
+        caller = Caller(self, self._sessions, name, self._peer)
+        refused = caller.admit(secret)
+        if refused is not None:
+            caller.close()
+            return grpc_status.of(refused)
+        self._callers[name] = caller
+        return caller
+
+    def forget(self, name: str) -> None:
+        """A caller was expelled."""
+        self._callers.pop(name, None)
+
+    def _forget_idle(self) -> bool:
+        idle = [name for name, caller in self._callers.items() if not caller.calls]
+        for name in idle:
+            self._callers.pop(name).close()
+        return bool(idle)
+
+    # --- reading
+
+    def _pause(self) -> None:
+        self._paused += 1
+        if self._paused == 1 and self._transport is not None:
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        self._paused -= 1
+        transport = self._transport
+        if self._paused == 0 and transport is not None and not transport.is_closing():
+            transport.resume_reading()
+
+    def _next_round(self) -> None:
+        self.data_received(b"")
+        self._resume()
+
+
+def _refusal(code: int, message: str) -> bytes:
+    return RESPONSE_BLOCK + trailers_block(Status(code, message))
+
+
+def _bearer(authorization: bytes | None) -> str | None:
+    """The API key in `Bearer <key>`."""
+    if authorization is None:
+        return None
+    scheme, _, secret = authorization.partition(b" ")
+    if scheme.lower() != b"bearer":
+        return None
+    return secret.strip().decode("utf-8", "replace")

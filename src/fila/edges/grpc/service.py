@@ -1,0 +1,297 @@
+"""FilaService: Enqueue, StreamEnqueue, Consume, Ack and Nack on a session.
+
+What is wrong with one message is said in its result; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.core.effect import Delivery
+from fila.core.rejection import Rejection
+from fila.edges.grpc import hot
+from fila.edges.grpc import status as grpc_status
+from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
+from fila.edges.grpc.hot import DeliveryEncoder, EnqueueItem, Fault, SettleItem
+from fila.edges.grpc.outflow import Stream
+from fila.edges.grpc.status import DONE, Status
+from fila.edges.grpc.v1 import service_pb2 as pb
+from fila.wire import errors
+from fila.wire.ids import parse_id
+
+if TYPE_CHECKING:
+    from fila.broker.session import Session
+    from fila.edges.grpc.caller import Caller
+    from fila.edges.grpc.connection import GrpcConnection
+
+UNANSWERED_MAX: Final = 8_192  # batches of one stream, before the client has to wait
+UNSENT_SHARES: Final = 16  # of what one consumer may have unsent, for all of a connection
+_ACCEPTED: Final = b"\x00"
+
+_ENQUEUE_CODES: Final[dict[int, int]] = {
+    errors.QUEUE_NOT_FOUND: pb.ENQUEUE_ERROR_CODE_QUEUE_NOT_FOUND,
+    errors.STORAGE_ERROR: pb.ENQUEUE_ERROR_CODE_STORAGE,
+    errors.LUA_COMPILATION_ERROR: pb.ENQUEUE_ERROR_CODE_LUA,
+    errors.FORBIDDEN: pb.ENQUEUE_ERROR_CODE_PERMISSION_DENIED,
+}
+# The same numbers in both enums: AckErrorCode and NackErrorCode.
+_SETTLE_CODES: Final[dict[int, int]] = {
+    errors.QUEUE_NOT_FOUND: pb.ACK_ERROR_CODE_MESSAGE_NOT_FOUND,
+    errors.MESSAGE_NOT_FOUND: pb.ACK_ERROR_CODE_MESSAGE_NOT_FOUND,
+    errors.STORAGE_ERROR: pb.ACK_ERROR_CODE_STORAGE,
+    errors.FORBIDDEN: pb.ACK_ERROR_CODE_PERMISSION_DENIED,
+}
+_UNFIT: Final[Fault] = (
+    pb.ENQUEUE_ERROR_CODE_INVALID_MESSAGE,
+    "headers: at most 65,535 of them, of at most 65,535 bytes each",
+)
+
+
+class EnqueueStream(Call):
+    """Batch after batch, each answered with its number when it is committed."""
+
+    _unanswered = 0
+    _half_closed = False
+
+    def message(self, data: bytes) -> None:
+        request = self.parse(data)
+        if request is None:
+            return
+        items, number = request
+        broker = self.connection.broker
+        broker.begin()
+        try:
+            results = store(self.session, items)
+        except Exception as error:
+            broker.fault(error)
+            return
+        answer = hot.encode_enqueued(results, number)
+        self._unanswered += 1
+        self.reply(hot.message_prefix(len(answer)) + answer)
+
+    def half_closed(self) -> None:
+        self._half_closed = True
+        if self._unanswered == 0:
+            self.end_after_commit(DONE)
+
+    def send(self, data: bytes) -> None:
+        super().send(data)
+        if data and not self.ended:
+            self._unanswered -= 1
+            if self._half_closed and self._unanswered == 0:
+                self.end(DONE)
+
+    def holds_back(self) -> bool:
+        unsent_max = self.connection.limits.unsent_bytes_max
+        return self._unanswered > UNANSWERED_MAX or self.stream.out_bytes > unsent_max
+
+
+class ConsumeCall(OneRequestCall):
+    """A consumer for as long as the call lasts."""
+
+    def __init__(
+        self, connection: GrpcConnection, stream: Stream, caller: Caller | None, method: Method
+    ) -> None:
+        super().__init__(connection, stream, caller, method)
+        self._consumer = ""
+        self._queue = ""
+        self._held = False
+        self._encoder: DeliveryEncoder | None = None
+
+    def requested(self, request: Any) -> None:
+        assert self.caller is not None
+        consumers_max = self.connection.limits.consumers_max
+        if len(self.caller.consumers) >= consumers_max:
+            text = f"a connection may have {consumers_max} consumers; open another"
+            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, text))
+            return
+        broker = self.connection.broker
+        broker.begin()
+        try:
+            consumer = self.session.consume(request.queue, request.prefetch)
+        except Exception as error:
+            broker.fault(error)
+            return
+        if isinstance(consumer, Rejection):
+            self.end_after_commit(of_queue(request.queue, consumer))
+            return
+        self._consumer = consumer
+        self._queue = request.queue
+        self._encoder = DeliveryEncoder(request.queue)
+        self.caller.consumers[consumer] = self
+        self.reply(_ACCEPTED)
+
+    def send(self, data: bytes) -> None:
+        if data == _ACCEPTED and not self.ended:
+            self.connection.due_bytes -= len(data)
+            self.begin()
+        else:
+            super().send(data)
+
+    def deliver(self, delivery: Delivery) -> None:
+        assert self._encoder is not None
+        self.write(self._encoder.encode(delivery))
+        if not self._held and self.holds_back():
+            self._held = True
+            self.connection.hold_back(self)
+            self.connection.loop.call_soon(self._hold, True)
+
+    def holds_back(self) -> bool:
+        """Others have their turn while the client does not take what it has."""
+        unsent_max = self.connection.limits.unsent_bytes_max
+        return (
+            self.stream.out_bytes > unsent_max
+            or self.connection.http2.out.waiting_bytes > unsent_max * UNSENT_SHARES
+        )
+
+    def caught_up(self) -> None:
+        self._held = False
+        self.connection.loop.call_soon(self._hold, False)
+
+    def _hold(self, held: bool) -> None:
+        # On a turn of its own: a turn that is being committed is no place to begin another.
+        if not self.ended:
+            self.connection.broker.hold(self._queue, self._consumer, held)
+
+    def left(self) -> None:
+        if self._consumer and self.caller is not None:
+            self.caller.consumers.pop(self._consumer, None)
+            self.session.leave(self._consumer)
+
+
+def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
+    """An id or a fault for every message, in order."""
+    results: list[bytes | Fault] = [_UNFIT] * len(items)
+    for queue, places in by_queue([item[0] for item in items]):
+        refused = session.may_produce(queue)
+        if refused is not None:
+            _all(results, places, _enqueue_fault(refused))
+            continue
+        bodies = []
+        fitting = []
+        for place in places:
+            body = items[place][1]
+            if body is not None:
+                bodies.append(body)
+                fitting.append(place)
+        if not bodies:
+            continue
+        stored = session.enqueue(queue, bodies)
+        if isinstance(stored, Rejection):
+            _all(results, places, _enqueue_fault(stored))
+        else:
+            for place, id in zip(fitting, stored, strict=True):
+                results[place] = id
+    return results
+
+
+def by_queue(queues: list[bytes]) -> list[tuple[str, list[int]]]:
+    """The places of each queue, in order of first appearance. Nearly always one queue."""
+    if not queues:
+        return []
+    first = queues[0]
+    if queues.count(first) == len(queues):
+        return [(first.decode(), list(range(len(queues))))]
+    places: dict[bytes, list[int]] = {}
+    for place, queue in enumerate(queues):
+        places.setdefault(queue, []).append(place)
+    return [(queue.decode(), found) for queue, found in places.items()]
+
+
+def of_queue(queue: str, why: Rejection) -> Status:
+    """A queue without a name is a mistake in the request, not a queue that is missing."""
+    if not queue and why.code == errors.QUEUE_NOT_FOUND:
+        return Status(grpc_status.INVALID_ARGUMENT, "a queue name is required")
+    return grpc_status.of(why)
+
+
+def _enqueue(call: UnaryCall, request: tuple[list[EnqueueItem], int]) -> bytes:
+    return hot.encode_enqueued(store(call.session, request[0]), None)
+
+
+def _ack(call: UnaryCall, items: list[SettleItem]) -> bytes:
+    session = call.session
+    return _settle(session, items, lambda queue, ids, places: session.ack(queue, ids))
+
+
+def _nack(call: UnaryCall, items: list[SettleItem]) -> bytes:
+    session = call.session
+
+    def nack(queue: str, ids: list[bytes], places: list[int]) -> list[int] | Rejection:
+        return session.nack(queue, ids, [_error_text(items[place][2]) for place in places])
+
+    return _settle(session, items, nack)
+
+
+def _settle(
+    session: Session,
+    items: list[SettleItem],
+    apply: Callable[[str, list[bytes], list[int]], list[int] | Rejection],
+) -> bytes:
+    faults: list[Fault | None] = [None] * len(items)
+    for queue, places in by_queue([item[0] for item in items]):
+        refused = session.may_consume(queue)
+        if refused is not None:
+            _all(faults, places, _settle_fault(refused))
+            continue
+        ids = []
+        known = []
+        for place in places:
+            id = parse_id(items[place][1])
+            if id is None:
+                faults[place] = _not_found(queue, items[place][1])
+            else:
+                ids.append(id)
+                known.append(place)
+        codes = apply(queue, ids, known)
+        if isinstance(codes, Rejection):
+            _all(faults, places, _settle_fault(codes))
+            continue
+        for place, code in zip(known, codes, strict=True):
+            if code != errors.OK:
+                faults[place] = _not_found(queue, items[place][1])
+    return hot.encode_settled(faults)
+
+
+def _all(results: list[Any], places: list[int], fault: Fault) -> None:
+    for place in places:
+        results[place] = fault
+
+
+def _enqueue_fault(why: Rejection) -> Fault:
+    return _ENQUEUE_CODES.get(why.code, pb.ENQUEUE_ERROR_CODE_UNSPECIFIED), why.message
+
+
+def _settle_fault(why: Rejection) -> Fault:
+    return _SETTLE_CODES.get(why.code, pb.ACK_ERROR_CODE_UNSPECIFIED), why.message
+
+
+def _not_found(queue: str, id: bytes) -> Fault:
+    shown = id[:64].decode(errors="replace")
+    return (
+        pb.ACK_ERROR_CODE_MESSAGE_NOT_FOUND,
+        f'message "{shown}" of queue "{queue}" is not leased here',
+    )
+
+
+def _error_text(error: bytes) -> str:
+    """As much of it as FIBP can carry."""
+    return error[: hot.TEXT_BYTES_MAX].decode(errors="ignore")
+
+
+METHODS: Final[dict[bytes, Method]] = {
+    b"/fila.v1.FilaService/Enqueue": Method(
+        UnaryCall, hot.decode_enqueue, _enqueue, "EnqueueRequest", 0
+    ),
+    b"/fila.v1.FilaService/StreamEnqueue": Method(
+        EnqueueStream, hot.decode_enqueue, None, "StreamEnqueueRequest", 0
+    ),
+    b"/fila.v1.FilaService/Consume": Method(
+        ConsumeCall, parser(pb.ConsumeRequest), None, "ConsumeRequest", 65_536
+    ),
+    b"/fila.v1.FilaService/Ack": Method(UnaryCall, hot.decode_settlements, _ack, "AckRequest", 0),
+    b"/fila.v1.FilaService/Nack": Method(
+        UnaryCall, hot.decode_settlements, _nack, "NackRequest", 0
+    ),
+}
