@@ -182,7 +182,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             bucket.tokens -= taken
             state.use_bucket(bucket)
         if state.journal:
-            _delivered_events(state, lane, consumer, entries, waits, taken)
+            _delivered_events(state, lane, consumer, entries, waits, taken, lane_state)
         if lane_state == READY:
             if key.others:
                 key.reorder(active_ns)
@@ -226,6 +226,7 @@ def _delivered_events(
     entries: list[Entry],
     waits: list[Waits],
     taken: int,
+    lane_state: int,
 ) -> None:
     key = lane.key
     queue = lane.queue
@@ -236,6 +237,8 @@ def _delivered_events(
     left = taken
     for entry, wait in zip(entries[-taken:], waits[-taken:], strict=True):
         left -= 1
+        if left == 0 and lane_state != READY:
+            eligible_now -= lane.pending  # what it still has waits for its time
         message_key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, _, body = entry
         values = (
             state.now,
