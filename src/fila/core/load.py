@@ -195,7 +195,8 @@ def _load_head(state: State, lane: Lane) -> None:
         queue.keys_pending += 1
     key.pending += lane.pending
     queue.pending += lane.pending
-    state.fill_window(lane)  # at least up to the last key that is leased
+    # A few rows, but at least up to the last key that is leased.
+    state.fill_window(lane, state.settings.head_messages)
     assert lane.window, f"lane {lane.number} of {queue.name} counts messages the store lacks"
     assert lane.state == EMPTY
     state.new_head(lane)

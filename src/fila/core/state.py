@@ -245,13 +245,18 @@ class State:
         assert value is not None, f"message row {key.hex()} is missing"
         return value[rows.MESSAGE_HEAD_BYTES :]
 
-    def fill_window(self, lane: Lane) -> None:
-        """Page in what lies behind the horizon once the window has run dry."""
+    def fill_window(self, lane: Lane, rows_max: int = 0) -> None:
+        """Page in what lies behind the horizon once the window has run dry.
+
+        A page is at most a lane's share of the windows' bytes, so that many deep lanes all find
+        room; a restart asks for a few rows only.
+        """
+        settings = self.settings
+        rows_max = min(rows_max or settings.page_messages, settings.page_messages)
+        share = settings.window_bytes_total // (2 * lane.queue.ring.keys + 2)
         while lane.horizon and (not lane.window or lane.horizon < lane.delivered):
-            settings = self.settings
-            rows_max = settings.page_messages
             room = settings.window_bytes_total - self.window_bytes
-            bytes_max = min(settings.page_bytes, max(room, 1))
+            bytes_max = max(1, min(settings.page_bytes, share, room))
             start = lane.horizon + b"\0"
             found = self.reader.scan(
                 rows.MESSAGES, start, rows.after(lane.prefix), rows_max, bytes_max
