@@ -20,6 +20,7 @@ from fila.broker.overrides import fault_of, limits_of, override_of
 from fila.core import rejection
 from fila.core.command import (
     Ack,
+    Command,
     Consume,
     CreateQueue,
     DeleteQueue,
@@ -35,7 +36,7 @@ from fila.core.command import (
 )
 from fila.core.effect import Delivery, Effects, Event
 from fila.core.lane import BODY, KEY
-from fila.core.machine import Machine
+from fila.core.machine import Machine, Reply
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.core.settlement import VISIBILITY_EXPIRED
@@ -130,8 +131,12 @@ class Broker:
         """Open a turn, unless one is open: time passes, and the turn's end is arranged."""
         if not self._turn_open and not self._stopped:
             self._turn_open = True
-            self._machine.advance(self._clock.now_ns())
             self._loop.call_soon(self._end_turn)
+            try:
+                self._machine.advance(self._clock.now_ns())
+            except BaseException as error:
+                self.fault(error)
+                raise
 
     def reply(self, sink: Sink, data: bytes) -> None:
         """Send `data` when everything this turn did is committed."""
@@ -152,6 +157,14 @@ class Broker:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _apply(self, command: Command) -> Reply:
+        """A command that breaks off half-applied is a fault, whoever catches the exception."""
+        try:
+            return self._machine.apply(command)
+        except BaseException as error:
+            self.fault(error)
+            raise
+
     def _end_turn(self) -> None:
         if self._stopped:
             return
@@ -164,15 +177,16 @@ class Broker:
             outbox, self._outbox = self._outbox, []
             calls, self._after_commit = self._after_commit, []
             self._turn_open = False
-            self._committer.commit(effects.batches, lambda: self._release(outbox, effects, calls))
+            batches = effects.batches
+            told = effects._replace(batches=[])  # rows are not kept in memory until a flush
+            self._committer.commit(batches, lambda: self._release(outbox, told, calls))
             machine.stored()
+            if more or self._redrives:
+                self.begin()
+            else:
+                self._arm()
         except BaseException as error:
             self.fault(error)
-            return
-        if more or self._redrives:
-            self.begin()
-        else:
-            self._arm()
 
     def _release(
         self,
@@ -223,7 +237,7 @@ class Broker:
                 return
             queue, lease, ids = due
             verdicts = self._verdicts(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)
-            machine.apply(Expire(queue, lease, ids, verdicts))
+            self._apply(Expire(queue, lease, ids, verdicts))
 
     def record_snapshot(self, keys_max: int) -> None:
         """Tell the journal what every key holds, as of this turn."""
@@ -241,7 +255,7 @@ class Broker:
             return rejection.queue_not_found(queue)
         ids = self._ids.take(len(bodies), state.now)
         assignments = self._assign(queue, bodies)
-        self._machine.apply(Enqueue(queue, ids, bodies, assignments))
+        self._apply(Enqueue(queue, ids, bodies, assignments))
         if self._recorder is not None and self._recorder.wants_messages:
             record = partial(self._recorder.record_messages, queue, state.now, ids, bodies)
             self._after_commit.append(record)
@@ -249,21 +263,21 @@ class Broker:
 
     def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         self.begin()
-        return _codes(self._machine.apply(Ack(queue, ids, connection)))
+        return _codes(self._apply(Ack(queue, ids, connection)))
 
     def nack(
         self, queue: str, ids: list[bytes], errors: list[str], connection: int
     ) -> list[int] | Rejection:
         self.begin()
         verdicts = self._verdicts(queue, ids, errors, connection)
-        return _codes(self._machine.apply(Nack(queue, ids, errors, verdicts, connection)))
+        return _codes(self._apply(Nack(queue, ids, errors, verdicts, connection)))
 
     def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
         """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""
         self.begin()
         self._consumers += 1
         consumer = f"c{connection}-{self._consumers}"
-        reply = self._machine.apply(Consume(queue, consumer, connection, prefetch))
+        reply = self._apply(Consume(queue, consumer, connection, prefetch))
         if isinstance(reply, Rejection):
             return reply
         self._sinks[consumer] = sink
@@ -274,18 +288,18 @@ class Broker:
         self._sinks.pop(consumer, None)
         if not self._stopped:
             self.begin()
-            self._machine.apply(Leave(queue, consumer, release))
+            self._apply(Leave(queue, consumer, release))
 
     def hold(self, queue: str, consumer: str, held: bool) -> None:
         """Hand a consumer nothing more while its client does not take what it has."""
         if not self._stopped:
             self.begin()
-            self._machine.apply(Hold(queue, consumer, held))
+            self._apply(Hold(queue, consumer, held))
 
     def hand_back(self, queue: str, connection: int) -> None:
         """Hand back everything consumers of this connection hold, the departed ones included."""
         self.begin()
-        self._machine.apply(HandBack(queue, connection))
+        self._apply(HandBack(queue, connection))
 
     def create_queue(
         self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int
@@ -295,7 +309,7 @@ class Broker:
             self._hooks.check(on_enqueue, on_failure)
         except HookError as error:
             return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
-        reply = self._machine.apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
+        reply = self._apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
         if isinstance(reply, Rejection):
             return reply
         self.install_hooks(queue)
@@ -303,7 +317,7 @@ class Broker:
 
     def delete_queue(self, queue: str) -> Rejection | None:
         self.begin()
-        reply = self._machine.apply(DeleteQueue(queue))
+        reply = self._apply(DeleteQueue(queue))
         if isinstance(reply, Rejection):
             return reply
         self._hooks.remove(queue)
@@ -316,7 +330,7 @@ class Broker:
             fault = fault_of(override, value)
             if fault is not None:
                 return rejection.invalid_value(key, fault)
-        reply = self._machine.apply(SetConfig(key, value))
+        reply = self._apply(SetConfig(key, value))
         if isinstance(reply, Rejection):
             return reply
         self._hooks.config_changed()
@@ -327,7 +341,7 @@ class Broker:
     def store_auth(self, key: bytes, value: bytes | None) -> None:
         """Keep a row about API keys; None removes it."""
         self.begin()
-        self._machine.apply(StoreAuth(key, value))
+        self._apply(StoreAuth(key, value))
 
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
         """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
@@ -382,7 +396,7 @@ class Broker:
             if entries:
                 assignments = self._assign(parent, [entry[BODY] for entry in entries])
                 ids = [entry[KEY][ID_AT:] for entry in entries]
-                reply = machine.apply(Redrive(job.queue, ids, assignments))
+                reply = self._apply(Redrive(job.queue, ids, assignments))
                 moved = reply if isinstance(reply, int) else 0
             job.moved += moved
             job.left -= moved

@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+_MS = 1_000_000
+
 
 class Clock:
     def __init__(
@@ -24,8 +26,9 @@ class Clock:
         return self._monotonic_ns() + self._offset_ns
 
     def never_before(self, floor_ns: int) -> None:
-        """Continue from `floor_ns` if the clock lies before it."""
-        behind = floor_ns - self.now_ns()
+        """Continue a millisecond after `floor_ns` if the clock lies before that: ids carry
+        milliseconds, and a restarted broker must not make any in one it has used before."""
+        behind = floor_ns + _MS - self.now_ns()
         if behind > 0:
             self._offset_ns += behind
 

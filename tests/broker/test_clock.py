@@ -1,0 +1,65 @@
+"""The broker's time: never backwards, whatever the wall clock does."""
+
+from __future__ import annotations
+
+import random
+
+from fila.broker.clock import Clock
+from tests.broker.turns import MS, START_NS, Time
+
+
+def test_the_clock_starts_at_wall_time() -> None:
+    assert Time().clock().now_ns() == START_NS
+
+
+def test_a_wall_clock_set_back_does_not_move_it() -> None:
+    time = Time()
+    clock = time.clock()
+    time.pass_ms(10)
+    time.wall_ns -= 3_600_000 * MS
+    assert clock.now_ns() == START_NS + 10 * MS
+    time.pass_ms(5)
+    assert clock.now_ns() == START_NS + 15 * MS
+
+
+def test_a_wall_clock_set_forward_makes_nothing_jump() -> None:
+    time = Time()
+    clock = time.clock()
+    time.wall_ns += 86_400_000 * MS
+    assert clock.now_ns() == START_NS
+
+
+def test_it_never_runs_backwards_under_a_wall_clock_gone_mad() -> None:
+    time = Time()
+    clock = time.clock()
+    chance = random.Random(1)
+    before = clock.now_ns()
+    for _ in range(1_000):
+        time.pass_ms(chance.random())
+        time.wall_ns = chance.randrange(2 * START_NS)
+        now = clock.now_ns()
+        assert now >= before
+        before = now
+
+
+def test_after_a_restart_it_continues_from_what_was_stored() -> None:
+    time = Time()
+    time.wall_ns -= 60_000 * MS  # the machine came back with a clock a minute behind
+    clock = time.clock()
+    clock.never_before(START_NS)
+    assert clock.now_ns() == START_NS + MS
+    time.pass_ms(3)
+    assert clock.now_ns() == START_NS + 4 * MS
+
+
+def test_a_clock_that_is_ahead_is_left_alone() -> None:
+    time = Time()
+    clock = time.clock()
+    clock.never_before(START_NS - 10 * MS)
+    assert clock.now_ns() == START_NS
+
+
+def test_the_real_clock_agrees_with_itself() -> None:
+    clock = Clock()
+    times = [clock.now_ns() for _ in range(1_000)]
+    assert times == sorted(times)
