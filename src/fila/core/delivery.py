@@ -119,6 +119,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         if key.others:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
+        if not window:
+            state.fill_window(lane)  # the first look at it since a restart
+            assert window, f"lane {lane.number} of {queue.name} counts messages the store lacks"
         throttled_ns = lane.throttled_ns
         turn = active_ns - lane.head_active_ns
         freed = 0

@@ -48,13 +48,13 @@ class FairnessKey:
     def add_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may go now. `active_ns` is the queue's clock of unstalled time."""
         current = self.lane
-        stamp = lane.window[0][1]
+        stamp = lane.head_stamp()
         if current is None:
             self.lane = lane
             lane.head_active_ns += active_ns - lane.lost_since
-        elif stamp < current.window[0][1]:
+        elif stamp < current.head_stamp():
             self._promote(lane, current, active_ns)
-            heapq.heappush(self.others, (current.window[0][1], current.number, current))
+            heapq.heappush(self.others, (current.head_stamp(), current.number, current))
         else:
             heapq.heappush(self.others, (stamp, lane.number, lane))
 
@@ -76,7 +76,7 @@ class FairnessKey:
         current = self.lane
         if current is None or not self.others:
             return
-        stamp = current.window[0][1]
+        stamp = current.head_stamp()
         if self.others[0][0] < stamp:
             oldest = heapq.heapreplace(self.others, (stamp, current.number, current))[2]
             self._promote(oldest, current, active_ns)

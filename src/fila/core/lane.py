@@ -38,6 +38,7 @@ STALL: Final = 6  # the queue's stall clock when the message became ready; -1: i
 THROTTLED: Final = 7  # the lane's throttle clock at the same moment
 BODY: Final = 8
 
+DELAY_BIT: Final = 1 << 63  # in a stored head
 ENTRY_BYTES: Final = 400  # what an entry costs in memory beside its body
 
 EMPTY: Final = 0  # nothing pending
@@ -74,6 +75,7 @@ class Lane:
         "throttled_ns",
         "touched",
         "unflushed",
+        "unread_delay",
         "weight_seen",
         "window",
         "window_bytes",
@@ -96,6 +98,7 @@ class Lane:
         self.window: deque[Entry] = deque()
         self.window_bytes = 0
         self.horizon = b""
+        self.unread_delay = False  # after a restart, until the window is read: the head has a delay
         self.delivered = b""  # highest message key ever taken out: the horizon stays above it
         self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
         self.label = b""  # how an edge writes the lane's keys; opaque here
@@ -192,10 +195,17 @@ class Lane:
         return self.throttled_ns + (now - self.queue.stall_at(now)) - self.parked_since
 
     def head_stamp(self) -> int:
-        """A stamp at or below every pending message's: where a restart begins to read."""
+        """The stamp of the oldest pending message; a restart knows it before it reads the row."""
         if self.window:
             return self.window[0][STAMP]
         return int.from_bytes(self.horizon[12:20], "big") if self.horizon else self.tail
+
+    def head_has_delay(self) -> bool:
+        return self.window[0][STALL] < 0 if self.window else self.unread_delay
+
+    def stored_head(self) -> int:
+        """The head as the ledger keeps it: its stamp, and in the top bit whether it has a delay."""
+        return self.head_stamp() | (DELAY_BIT if self.head_has_delay() else 0)
 
 
 def entry_of(key: bytes, value: bytes) -> Entry:

@@ -61,7 +61,7 @@ class Group:
                     lane.key.weight,
                     lane.pending,
                     lane.tail,
-                    lane.head_stamp(),
+                    lane.stored_head(),
                     lane.throttled_at(now),
                 )
             )
@@ -95,7 +95,7 @@ def put_lane(lane: Lane, now: int) -> Op:
         lane.key.weight,
         lane.pending,
         lane.tail,
-        lane.head_stamp(),
+        lane.stored_head(),
         lane.throttled_at(now),
         lane.key.name,
         lane.throttle_keys,

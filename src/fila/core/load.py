@@ -1,7 +1,8 @@
 """Rebuild the machine's memory from the store alone: at start, or when a group moves here.
 
-Reads the catalogue, counts, leases and the head of each lane. It does not read the backlog, so the
-time it takes does not grow with it.
+Reads the catalogue, counts and leases. It reads no message that is not leased: a lane's counts tell
+where its head stands, and its rows are read when its turn comes. So the time a start takes does not
+grow with the backlog.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from fila.core import rows, throttle
 from fila.core.batch import Reader
 from fila.core.bucket import Bucket
-from fila.core.lane import EMPTY, Lane
+from fila.core.lane import DELAY_BIT, EMPTY, Lane
 from fila.core.lease import Lease
 from fila.core.ledger import Group
 from fila.core.machine import Machine
@@ -152,7 +153,8 @@ def _restore(
     lane.tail = tail
     lane.throttled_ns = throttled_ns
     # Everything from the head's stamp on lies behind this horizon.
-    lane.horizon = lane.prefix + head.to_bytes(8, "big")
+    lane.unread_delay = head >= DELAY_BIT
+    lane.horizon = lane.prefix + (head & ~DELAY_BIT).to_bytes(8, "big")
 
 
 def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) -> None:
@@ -195,8 +197,9 @@ def _load_head(state: State, lane: Lane) -> None:
         queue.keys_pending += 1
     key.pending += lane.pending
     queue.pending += lane.pending
-    # A few rows, but at least up to the last key that is leased.
-    state.fill_window(lane, state.settings.head_messages)
-    assert lane.window, f"lane {lane.number} of {queue.name} counts messages the store lacks"
+    if lane.horizon < lane.delivered:
+        # Messages were handed back before ones that are still leased: those in between are read
+        # now, so that the horizon lies above everything that was ever delivered.
+        state.fill_window(lane, state.settings.head_messages)
     assert lane.state == EMPTY
     state.new_head(lane)

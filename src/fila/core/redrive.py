@@ -32,7 +32,7 @@ def parent_of(state: State, name: str) -> tuple[Queue, Queue] | Rejection:
 
 def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
     """Up to `count` pending messages of all lanes, the oldest first; none are taken out."""
-    heap = _heads(queue)
+    heap = _heads(state, queue)
     found: list[Entry] = []
     places = {lane: 0 for _, _, lane in heap}
     while heap and len(found) < count:
@@ -55,7 +55,7 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
     if isinstance(pair, Rejection):
         return pair
     dlq, parent = pair
-    heap = _heads(dlq)
+    heap = _heads(state, dlq)
     moved = 0
     for id, assignment in zip(command.ids, command.assignments, strict=True):
         if not heap:
@@ -81,10 +81,12 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
     return moved
 
 
-def _heads(queue: Queue) -> list[tuple[int, int, Lane]]:
+def _heads(state: State, queue: Queue) -> list[tuple[int, int, Lane]]:
     heap = []
     for key in queue.keys.values():
         for lane in key.lanes.values():
+            if lane.pending and not lane.window:
+                state.fill_window(lane, state.settings.head_messages)
             if lane.window:
                 heap.append((lane.window[0][STAMP], lane.number, lane))
     heapq.heapify(heap)

@@ -27,7 +27,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
                  · throttled_ns u64)*
 
 A lane's numbers are those of the newest ledger record that mentions it, or else its own record's
-(`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a delay.
+(`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a
+delay; the top bit of a lane's `head` says the same of the message at its head.
 
 To change a format: give the record a new version byte, keep reading the old one, and write the
 new one only. To change a key or to stop reading an old record: raise FORMAT_VERSION, teach

@@ -15,7 +15,7 @@ class Settings(NamedTuple):
     window_messages: int = 1_024  # messages of one lane kept in memory
     window_bytes_total: int = 48 * MiB  # bodies of all lanes kept in memory
     page_messages: int = 512  # messages read from the store at once
-    head_messages: int = 8  # messages of one lane read at start
+    head_messages: int = 8  # messages of one lane read at once by a redrive or a restart
     page_bytes: int = 1 * MiB
     prefetch_default: int = 256
     prefetch_max: int = 65_535

@@ -23,8 +23,6 @@ from fila.core.lane import (
     KEY,
     PARKED,
     READY,
-    STALL,
-    STAMP,
     Entry,
     Lane,
 )
@@ -205,7 +203,7 @@ class State:
         queue.pending += 1
         if not lane.touched:
             self.touch(lane)
-        if window[0] is entry or window[0][KEY] == entry[KEY]:
+        if window and (window[0] is entry or window[0][KEY] == entry[KEY]):
             self.new_head(lane)
 
     def remove_head(self, lane: Lane) -> Entry:
@@ -315,7 +313,7 @@ class State:
         if key.pending == 0:
             key.deficit = 0
         if state == DELAYED:
-            self.deadlines.arm(lane, lane.window[0][STAMP])
+            self.deadlines.arm(lane, lane.head_stamp())
 
     def park(self, lane: Lane, bucket: Bucket) -> None:
         """The bucket is short of a token for the lane's head: wait for it there."""
@@ -371,12 +369,11 @@ class State:
         """Another message heads the lane: take the clocks, and see whether it may go."""
         now = self.now
         queue = lane.queue
-        head = lane.window[0]
         stall_ns = queue.stall_at(now)
         lane.head_stall_ns = stall_ns
         lane.head_throttled_ns = lane.throttled_at(now)
         lane.head_active_ns = lane.lost_since = now - stall_ns
-        future = head[STALL] < 0 and head[STAMP] > now
+        future = lane.head_has_delay() and lane.head_stamp() > now
         if lane.state == READY:
             if future:
                 self.make_unready(lane, DELAYED)
