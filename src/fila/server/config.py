@@ -7,6 +7,7 @@ that is no TOML is a ConfigError: one line that says file, key and why.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, fields, replace
@@ -36,6 +37,13 @@ _SPECIAL = {
 }
 
 
+_NUMBER = re.compile(r"\s*-?[0-9]+\s*")
+
+
+class _Text(str):
+    """A value from the environment: numbers and truth values come as text there."""
+
+
 class ConfigError(Exception):
     """One line: where, which key, why."""
 
@@ -58,7 +66,8 @@ def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]
             settings = _set(settings, "storage", "data_dir", text, name)
         elif name.startswith("FILA_") and "__" in name:
             section, _, key = name[len("FILA_") :].lower().partition("__")
-            settings = _set_known(settings, section, key, text, name, warnings)
+            _refuse_section(section, name)
+            settings = _set_known(settings, section, key, _Text(text), name, warnings)
         elif name.startswith("FILA_") and name not in _SPECIAL:
             warnings.append(f"environment variable {name} is not a setting; it is ignored")
     if environ.get("FILA_BOOTSTRAP_APIKEY"):
@@ -69,7 +78,6 @@ def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]
     for name, text in overrides.items():
         section, _, key = name.partition(".")
         settings = _set(settings, section, key, text, f"--{key.replace('_', '-')}")
-    _check_addresses(settings)
     _check_tls(settings, "tls" in _sections_of(file))
     return Loaded(settings, str(file) if file else "defaults", warnings)
 
@@ -91,11 +99,9 @@ def _apply_file(settings: Settings, file: Path, warnings: list[str]) -> Settings
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     for section, table in document.items():
-        if section in REFUSED_SECTIONS:
-            raise ConfigError(
-                f"{file}: [{section}] is not supported by this version; "
-                "remove it if you mean to run without"
-            )
+        _refuse_section(section, str(file))
+        if not isinstance(table, dict) and section in _sections():
+            raise ConfigError(f"{file}: {section}: is a section; write [{section}] on its own line")
         if not isinstance(table, dict):
             warnings.append(_unknown(f"{file}: {section}", section, _sections()))
             continue
@@ -104,6 +110,14 @@ def _apply_file(settings: Settings, file: Path, warnings: list[str]) -> Settings
         for key, value in table.items():
             settings = _set_known(settings, section, key, value, str(file), warnings)
     return settings
+
+
+def _refuse_section(section: str, where: str) -> None:
+    if section in REFUSED_SECTIONS:
+        raise ConfigError(
+            f"{where}: [{section}] is not supported by this version; "
+            "remove it if you mean to run without"
+        )
 
 
 def _set_known(
@@ -131,7 +145,7 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
     """The value in the setting's type and within its limits."""
     limits = described.metadata
     if described.type == "int":
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        if isinstance(value, _Text) and _NUMBER.fullmatch(value):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"{where}: {value!r} is not a whole number")
@@ -141,7 +155,7 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
             raise ConfigError(f"{where}: {value} is above the most, {limits['high']}")
         return value
     if described.type == "bool":
-        if isinstance(value, str) and value.lower() in ("true", "false"):
+        if isinstance(value, _Text) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
         if not isinstance(value, bool):
             raise ConfigError(f"{where}: {value!r} is not true or false")
@@ -150,17 +164,12 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
         raise ConfigError(f"{where}: {value!r} is not a string")
     if limits["choices"] and value not in limits["choices"]:
         raise ConfigError(f'{where}: "{value}" is not one of {", ".join(limits["choices"])}')
-    return value
-
-
-def _check_addresses(settings: Settings) -> None:
-    for name in ("server", "fibp"):
-        address = getattr(settings, name).listen_addr
-        if address or name == "server":
-            try:
-                parse_address(address)
-            except (ValueError, OSError) as error:
-                raise ConfigError(f"{name}.listen_addr: {error}") from error
+    if where.endswith("listen_addr") and (value or where.endswith("server.listen_addr")):
+        try:
+            parse_address(value)
+        except (ValueError, OSError) as error:
+            raise ConfigError(f"{where}: {error}") from error
+    return str(value)
 
 
 def _check_tls(settings: Settings, section_present: bool) -> None:

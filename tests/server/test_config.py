@@ -1,0 +1,193 @@
+"""Where settings come from, which source wins, and what is said about those that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fila.server import config
+from fila.server.config import ConfigError, Loaded, load
+from fila.server.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and no system-wide file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(config, "SEARCH_PATH", (Path("fila.toml"), tmp_path / "etc" / "fila.toml"))
+    return tmp_path
+
+
+def write(text: str, path: str = "fila.toml") -> None:
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text(text)
+
+
+def load_with(environ: dict[str, str] | None = None, **overrides: str) -> Loaded:
+    return load(None, environ or {}, {name.replace("__", "."): v for name, v in overrides.items()})
+
+
+def fault(text: str = "", environ: dict[str, str] | None = None) -> str:
+    if text:
+        write(text)
+    with pytest.raises(ConfigError) as raised:
+        load_with(environ)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+def test_without_anything_there_are_defaults() -> None:
+    loaded = load_with()
+    assert loaded == Loaded(Settings(), "defaults", [])
+    assert loaded.settings.listen_addr == "0.0.0.0:5555"
+    assert loaded.settings.scheduler.quantum == 1
+    assert loaded.settings.storage.durability == "os"
+
+
+def test_the_file_in_the_working_directory_comes_before_the_system_wide_one(
+    directory: Path,
+) -> None:
+    write("[scheduler]\nquantum = 3\n", "etc/fila.toml")
+    assert load_with().settings.scheduler.quantum == 3
+    assert load_with().source == str(directory / "etc" / "fila.toml")
+    write("[scheduler]\nquantum = 4\n")
+    assert load_with().settings.scheduler.quantum == 4
+    assert load_with().source == "fila.toml"
+
+
+def test_a_named_file_comes_before_both() -> None:
+    write("[scheduler]\nquantum = 4\n")
+    write("[scheduler]\nquantum = 5\n", "mine.toml")
+    assert load("mine.toml", {}, {}).settings.scheduler.quantum == 5
+
+
+def test_a_named_file_that_is_missing_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^mine.toml: no such file$"):
+        load("mine.toml", {}, {})
+
+
+def test_the_environment_comes_before_the_file_and_the_command_line_before_both() -> None:
+    write("[server]\nlisten_addr = '0.0.0.0:1'\n[storage]\ndata_dir = 'file'\n")
+    environ = {"FILA_SERVER__LISTEN_ADDR": "0.0.0.0:2", "FILA_DATA_DIR": "environ"}
+    loaded = load_with(environ).settings
+    assert (loaded.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:2", "environ")
+    loaded = load_with(
+        environ, server__listen_addr="0.0.0.0:3", storage__data_dir="command"
+    ).settings
+    assert (loaded.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:3", "command")
+
+
+def test_any_setting_can_be_overridden_in_the_environment() -> None:
+    environ = {
+        "FILA_SCHEDULER__QUANTUM": "7",
+        "FILA_STORAGE__DURABILITY": "fsync",
+        "FILA_FIBP__MAX_FRAME_SIZE": " 8192 ",
+        "FILA_LOG__FORMAT": "human",
+        "FILA_JOURNAL__ENABLED": "true",
+    }
+    loaded = load_with(environ)
+    assert loaded.warnings == []
+    assert loaded.settings.scheduler.quantum == 7
+    assert loaded.settings.storage.durability == "fsync"
+    assert loaded.settings.fibp.max_frame_size == 8_192
+    assert loaded.settings.log.format == "human"
+    assert loaded.settings.journal.enabled is True
+
+
+def test_the_fibp_address_overrides_the_servers() -> None:
+    write("[server]\nlisten_addr = '0.0.0.0:1'\n[fibp]\nlisten_addr = '0.0.0.0:2'\n")
+    assert load_with().settings.listen_addr == "0.0.0.0:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "nearest"),
+    [
+        ("[scheduler]\nquantun = 1\n", "scheduler.quantun", "quantum"),
+        ("[storage]\ndata_directory = 'x'\n", "storage.data_directory", "data_dir"),
+        ("[shceduler]\nquantum = 1\n", "[shceduler]", "scheduler"),
+        ("durability = 'fsync'\n", "durability", None),
+        ("[telemetry]\notlp_endpoint = ''\n", "[telemetry]", None),
+    ],
+)
+def test_an_unknown_key_is_a_warning_that_names_the_nearest(
+    text: str, named: str, nearest: str | None
+) -> None:
+    write(text)
+    loaded = load_with()
+    [warning] = loaded.warnings
+    assert warning.startswith("fila.toml: ")
+    assert named in warning
+    assert "is ignored" in warning
+    assert (f'did you mean "{nearest}"?' in warning) is (nearest is not None)
+    assert loaded.settings == Settings()
+
+
+def test_an_unknown_variable_is_a_warning_and_those_of_others_are_not() -> None:
+    environ = {
+        "FILA_STORAGE__DURABILTY": "fsync",
+        "FILA_NONSENSE": "1",
+        "FILA_ADDR": "localhost:5555",
+        "FILA_PORT_FILE": "port",
+        "PATH": "/bin",
+    }
+    warnings = load_with(environ).warnings
+    assert len(warnings) == 2
+    assert any("FILA_NONSENSE" in warning for warning in warnings)
+    assert any('did you mean "durability"?' in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[scheduler]\nquantum = 'four'\n", "scheduler.quantum: 'four' is not a whole number"),
+        ("[scheduler]\nquantum = '4'\n", "scheduler.quantum: '4' is not a whole number"),
+        ("[scheduler]\nquantum = 1.5\n", "scheduler.quantum: 1.5 is not a whole number"),
+        ("[scheduler]\nquantum = true\n", "scheduler.quantum: True is not a whole number"),
+        ("[scheduler]\nquantum = 0\n", "scheduler.quantum: 0 is below the least, 1"),
+        ("[scheduler]\nquantum = 999999\n", "quantum: 999999 is above the most, 100000"),
+        ("[storage]\ndata_dir = 5\n", "storage.data_dir: 5 is not a string"),
+        ("[storage]\ndurability = 'both'\n", '"both" is not one of os, fsync'),
+        ("[journal]\nenabled = 'yes'\n", "journal.enabled: 'yes' is not true or false"),
+        ("[server]\nlisten_addr = 'x'\n", 'server.listen_addr: "x" is not host:port'),
+        ("[server]\nlisten_addr = ''\n", 'server.listen_addr: "" is not host:port'),
+        ("[server]\nlisten_addr = '1.2.3.4:99999'\n", "is not host:port"),
+        ("[fibp]\nlisten_addr = '[zz]:1'\n", "fibp.listen_addr"),
+        ("server = 5\n", "server: is a section"),
+        ("[server\n", "not valid TOML"),
+        ("[cluster]\n", "[cluster] is not supported"),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_file_key_and_reason(text: str, expected: str) -> None:
+    message = fault(text)
+    assert message.startswith("fila.toml: ")
+    assert expected in message
+
+
+@pytest.mark.parametrize("text", ["--5", "5x", "", "²", "1e3", "0x10", "1_000"])
+def test_a_variable_that_is_no_number_is_refused(text: str) -> None:
+    message = fault(environ={"FILA_SCHEDULER__QUANTUM": text})
+    assert message.startswith("FILA_SCHEDULER__QUANTUM: scheduler.quantum: ")
+    assert "is not a whole number" in message
+
+
+def test_a_section_that_is_not_supported_is_refused_in_the_environment_too() -> None:
+    assert "not supported" in fault(environ={"FILA_CLUSTER__NODES": "3"})
+
+
+def test_a_file_that_is_not_text_is_refused() -> None:
+    Path("fila.toml").write_bytes(b"\xff\xfe[server]")
+    assert "not valid TOML" in fault()
+
+
+def test_addresses_of_every_form_are_understood() -> None:
+    for address in ("127.0.0.1:0", "[::1]:5555", "localhost:65535", ":5555"):
+        assert load_with({"FILA_SERVER__LISTEN_ADDR": address}).settings.listen_addr == address
+
+
+def test_the_bootstrap_key_turns_authentication_on() -> None:
+    assert load_with().settings.auth_enabled is False
+    assert load_with({"FILA_BOOTSTRAP_APIKEY": "secret"}).settings.auth_enabled is True
+    write("[auth]\n")
+    assert load_with().settings.auth_enabled is True
