@@ -1,0 +1,114 @@
+"""The auditor: replays every turn that counts on its own model, and checks each promise on the way.
+
+A turn counts when its effects were released, or when its write is found on the disk after a crash.
+The auditor never sees the machine's memory here; comparing.py does that, against this model.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from fila.core.command import DeleteQueue
+from fila.core.settings import Settings
+
+from . import commands, deliveries, events, fair
+from .books import Books
+from .model import COUNTED
+from .tokens import NEVER_NS, TOLERANCE
+from .turn import Turn, Violation
+
+
+class Auditor(Books):
+    def __init__(self, settings: Settings, journal: bool) -> None:
+        super().__init__(settings, journal)
+        self.turn = Turn(0)
+        self.durable_ns = 0  # the newest time the disk knows of
+
+    def replay(self, turn: Turn) -> None:
+        """Follow one turn, and check everything about it."""
+        self.turn = turn
+        self.cut_short = turn.more
+        self.now = max(self.now, turn.now_ns)
+        if turn.wrote:
+            self.durable_ns = self.now
+        self.events = iter(turn.events)
+        self.fall_due()
+        ended: list[str] = []
+        for step in turn.steps:
+            if isinstance(step.command, DeleteQueue):
+                ended += self._consumers_under(step.command.queue)
+            commands.follow(self, step)
+        for delivery in turn.deliveries:
+            deliveries.follow(self, delivery)
+        if [one.consumer.id for one in turn.ended] != ended:
+            raise Violation("streams end", f"ended {turn.ended}, should be {ended}")
+        if self.journal:
+            events.expect_no_more(self.events)
+        elif turn.events:
+            raise Violation("journal", "events were made though nobody listens")
+        self._check_turn_end(turn)
+
+    def restart(self, now: int) -> None:
+        """The broker died and was loaded again: consumers are gone, leases stay."""
+        self.now = max(now, self.durable_ns)
+        self.timers = []
+        for queue in self.queues.values():
+            queue.consumers = {}
+            queue.connections = {}
+            queue.credit = {}
+            queue.counted = dict.fromkeys(COUNTED, 0)
+            queue.stalled_since = self.now
+            fair.forget_order(queue)
+            for lease in queue.leases.values():
+                lease.consumer = None
+            for key in queue.keys.values():
+                for lane in key.lanes.values():
+                    for message in lane.line + lane.timed:
+                        message.known = False
+                        if message.ready_ns > self.now and message.timed:
+                            heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
+                    self.refresh(lane, placed=False)
+
+    def _consumers_under(self, name: str) -> list[str]:
+        """Consumers that lose their queue when this one is deleted."""
+        queue = self.queues.get(name)
+        if queue is None:
+            return []
+        dlq = self.queues.get(name + ".dlq")
+        owned = dlq is not None and dlq.owner == name
+        return [*queue.consumers, *(dlq.consumers if dlq is not None and owned else ())]
+
+    def _check_turn_end(self, turn: Turn) -> None:
+        wake_ns = NEVER_NS
+        now = self.now
+        for queue in self.queues.values():
+            if queue.leases:
+                first = next(iter(queue.leases.values()))
+                if first.expires_ns <= now:
+                    raise Violation("lease", f"{first.number} of {queue.name} is past its time")
+                wake_ns = min(wake_ns, first.expires_ns)
+            if not queue.credit or turn.more:
+                continue
+            for lane in queue.ready_lanes:
+                if lane.is_hazy(now):
+                    continue
+                if self.tokens.has(lane, now, TOLERANCE):
+                    raise Violation(
+                        "work-conserving",
+                        f"{queue.name}/{lane.key.name.decode()} {lane.throttle_keys} waits while "
+                        f"{next(iter(queue.credit)).id} has credit",
+                    )
+                token_ns = max(one.token_ns() for one in self.tokens.buckets_of(lane))
+                if token_ns < NEVER_NS:
+                    wake_ns = min(wake_ns, token_ns + 2 + int((token_ns - now) * TOLERANCE))
+        for ready_ns, _, lane in self.timers:
+            if ready_ns < wake_ns and not lane.ready and lane.timed and lane.key.queue.credit:
+                wake_ns = min(wake_ns, lane.timed[0].ready_ns)
+        if turn.more:
+            wake_ns = now
+        elif 0 < turn.deadline_ns <= now:
+            raise Violation("no polling", "wants to wake at once with nothing to do")
+        if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:
+            raise Violation(
+                "wakes in time", f"wants to wake at {turn.deadline_ns}, something is due {wake_ns}"
+            )

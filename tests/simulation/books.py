@@ -1,0 +1,215 @@
+"""The auditor's books: its model of the broker, and the moves every command is made of."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from fila.core.settings import Settings
+from fila.core.verdict import FailureVerdict
+
+from . import events, fair, waits
+from .model import BURST_NS, Key, Lane, Lease, Message, Queue
+from .tokens import TOLERANCE, Tokens
+
+MS = 1_000_000
+
+
+class Books:
+    def __init__(self, settings: Settings, journal: bool) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.now = 0
+        self.queues: dict[str, Queue] = {}
+        self.messages: dict[bytes, Message] = {}
+        self.gone: dict[bytes, str] = {}  # finished messages and how they ended
+        self.config: dict[str, str] = {}  # settings that are no throttles
+        self.tokens = Tokens()
+        self.serial = 0
+        self.timers: list[tuple[int, int, Lane]] = []
+        # Of the turn that is being followed.
+        self.cut_short = False
+        self.events: Iterator[events.Event] = iter(())
+
+    # --- messages
+
+    def lane(self, queue: Queue, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
+        lane = queue.lane(fairness_key, tuple(sorted(set(throttle_keys))))
+        self.tokens.know(lane)
+        return lane
+
+    def store(self, message: Message, lane: Lane, delay_ms: int) -> None:
+        """To the end of the lane, or to the time its delay runs out."""
+        self.serial += 1
+        message.serial = self.serial
+        message.lane = lane
+        message.since_ns = self.now
+        message.ready_ns = self.now + delay_ms * MS
+        message.timed = delay_ms > 0
+        message.handed_back = False
+        if message.timed:
+            heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
+        self.put(message)
+
+    def put(self, message: Message) -> None:
+        lane = message.lane
+        lane.put(message)
+        key = lane.key
+        if key.pending == 0:
+            key.queue.keys_pending += 1
+        key.pending += 1
+        key.queue.pending += 1
+        if len(key.lanes) > 1:
+            key.changes += 1  # within a burst, either of two lanes may count as the older one
+        waits.stored(message, self.now, self.tokens, not self.cut_short)
+        self.refresh(lane)
+
+    def remove(self, message: Message) -> None:
+        """Take a pending message out of its lane."""
+        lane = message.lane
+        key = lane.key
+        lane.remove(message)
+        key.changes += 1
+        key.pending -= 1
+        key.queue.pending -= 1
+        if key.pending == 0:
+            key.queue.keys_pending -= 1
+
+    def settle(self, queue: Queue, message: Message) -> None:
+        """Its lease is over: credit returns to the consumer that held it."""
+        lease = message.lease
+        assert lease is not None
+        message.lease = None
+        message.lane.leased -= 1
+        del queue.leased[message.id]
+        del lease.messages[message.id]
+        consumer = lease.consumer
+        if not lease.messages:
+            del queue.leases[lease.number]
+            if consumer is not None:
+                del consumer.leases[lease.number]
+        if consumer is None or consumer.gone:
+            return
+        consumer.held -= 1
+        consumer.bytes_held -= len(message.body)
+        if consumer not in queue.credit and consumer.has_credit:
+            queue.gain_credit(consumer, self.now)
+
+    def fail(
+        self, queue: Queue, message: Message, verdict: FailureVerdict, kind: str, error: str
+    ) -> None:
+        """A nack or an expiry: one more attempt, then back to the line or to the dead letters."""
+        lane = message.lane
+        message.attempts += 1
+        lease = message.lease
+        assert lease is not None
+        holder = lease.consumer.id if lease.consumer is not None else ""
+        if self.journal:
+            events.expect(self.events, kind, message, error=error, consumer=holder)
+        self.settle(queue, message)
+        dlq = self.dlq_of(queue) if verdict.dead_letter else None
+        queue.counted["requeued" if dlq is None else "dead_lettered"] += 1
+        if dlq is None:
+            self.store(message, lane, verdict.delay_ms)
+            if self.journal:
+                events.expect(self.events, events.REQUEUED, message, error=error)
+            return
+        lane = self.lane(dlq, lane.key.name, lane.throttle_keys)
+        fair.weight_changes(lane.key, message.weight)
+        self.store(message, lane, 0)
+        if self.journal:
+            events.expect(
+                self.events, events.DEAD_LETTERED, message, error=error, source=queue.name
+            )
+
+    def release(self, queue: Queue, leases: list[Lease]) -> int:
+        """Handed back: to its old place, no attempt counted, only its waiting starts anew."""
+        released = 0
+        for lease in leases:
+            for message in list(lease.messages.values()):
+                self.settle(queue, message)
+                message.since_ns = self.now
+                message.handed_back = True
+                message.lane.key.changes += 1
+                self.put(message)
+                if self.journal:
+                    events.expect(self.events, events.RELEASED, message)
+                released += 1
+        queue.counted["released"] += released
+        return released
+
+    # --- queues
+
+    def dlq_of(self, queue: Queue) -> Queue | None:
+        """Its dead-letter queue, made anew if somebody deleted it."""
+        if queue.name.endswith(".dlq"):
+            return None
+        name = queue.name + ".dlq"
+        if name not in self.queues:
+            self.add_queue(name, queue.visibility_ns // MS, queue.name)
+        return self.queues[name]
+
+    def add_queue(self, name: str, visibility_ms: int, owner: str) -> None:
+        self.queues[name] = Queue(name, visibility_ms, owner, self.now)
+        if self.journal:
+            events.expect_plain(self.events, events.QUEUE_CREATED, name)
+
+    def drop_queue(self, queue: Queue) -> None:
+        del self.queues[queue.name]
+        for key in queue.keys.values():
+            for lane in key.lanes.values():
+                self.tokens.forget(lane)
+                for message in lane.line + lane.timed:
+                    self._delete(message)
+                lane.line, lane.timed = [], []
+        for message in queue.leased.values():
+            self._delete(message)
+        if self.journal:
+            events.expect_plain(self.events, events.QUEUE_DELETED, queue.name)
+
+    def _delete(self, message: Message) -> None:
+        del self.messages[message.id]
+        self.gone[message.id] = "deleted with its queue"
+
+    # --- time, tokens and the order of turns
+
+    def fall_due(self) -> None:
+        """Delays run out, each at its own time."""
+        due: dict[int, dict[Lane, None]] = {}
+        while self.timers and self.timers[0][0] <= self.now:
+            ready_ns, _, lane = heapq.heappop(self.timers)
+            for message in lane.timed:
+                if message.ready_ns > ready_ns:
+                    break
+                if message.stall_then < 0:
+                    waits.becomes_ready(message)
+            if not lane.ready and lane.timed and lane.timed[0].ready_ns <= ready_ns:
+                due.setdefault(ready_ns, {})[lane] = None
+        for lanes in due.values():
+            keys: set[Key] = {lane.key for lane in lanes}
+            for lane in lanes:
+                self.refresh(lane, placed=len(keys) == 1)
+        if self.timers and self.timers[0][0] <= self.now + BURST_NS:
+            for _, _, lane in self.timers:
+                self.refresh(lane)
+
+    def refresh(self, lane: Lane, placed: bool = True) -> None:
+        """The lane may have come to have something ready, or have nothing ready any more."""
+        ready = lane.has_ready(self.now)
+        if ready == lane.ready:
+            if lane.sure and lane.timed and lane.is_hazy(self.now):
+                fair.becomes_unsure(lane)
+        elif ready:
+            fair.becomes_ready(lane, self.is_sure(lane), placed)
+        else:
+            fair.becomes_unready(lane)
+
+    def is_sure(self, lane: Lane) -> bool:
+        """Whether nothing can keep the lane from taking part."""
+        return self.tokens.has(lane, self.now, TOLERANCE) and not lane.is_hazy(self.now)
+
+    def doubt(self, name: bytes) -> None:
+        """This throttle key's bucket changed: lanes that are short of it may be parked now."""
+        for lane in self.tokens.lanes.get(name, ()):
+            if lane.sure and not self.tokens.has(lane, self.now, TOLERANCE):
+                fair.becomes_unsure(lane)

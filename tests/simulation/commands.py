@@ -1,0 +1,308 @@
+"""Every command with its reply, followed in the books: what Fila promises about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fila.core import rejection
+from fila.core.command import (
+    Ack,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    HandBack,
+    Hold,
+    Leave,
+    Nack,
+    Redrive,
+    SetConfig,
+)
+from fila.core.machine import Reply
+from fila.core.rejection import Rejection
+
+from . import events, fair
+from .books import Books
+from .model import BURST_NS, Consumer, Message, Queue
+from .turn import Step, Violation, same
+
+
+def follow(books: Books, step: Step) -> None:
+    _FOLLOW[type(step.command)](books, step.command, step.reply, step.asked)
+
+
+def _enqueue(books: Books, command: Enqueue, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    same("reply to Enqueue", reply, None)
+    queue.counted["enqueued"] += len(command.ids)
+    delays = command.delays_ms or [0] * len(command.ids)
+    for id, body, assignment, delay_ms in zip(
+        command.ids, command.bodies, command.assignments, delays, strict=True
+    ):
+        weight = max(assignment.weight, 1)
+        message = Message(id, weight, books.now, body)
+        if id in books.messages or id in books.gone:
+            raise Violation("ids", f"{id.hex()} is used twice")
+        books.messages[id] = message
+        lane = books.lane(queue, assignment.fairness_key, assignment.throttle_keys)
+        fair.weight_changes(lane.key, weight)
+        books.store(message, lane, delay_ms)
+        if books.journal:
+            events.expect(books.events, events.ENQUEUED, message)
+
+
+def _ack(books: Books, command: Ack, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    codes = []
+    for id in command.ids:
+        message = _leased(books, queue, id, command.connection)
+        if message is None:
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        lane = message.lane
+        books.settle(queue, message)
+        del books.messages[id]
+        books.gone[id] = "acked"
+        if books.journal:
+            events.expect(books.events, events.ACKED, message, lane)
+        codes.append(rejection.OK)
+    queue.counted["acked"] += codes.count(rejection.OK)
+    same("reply to Ack", reply, codes)
+
+
+def _nack(books: Books, command: Nack, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    codes = []
+    seen = []
+    for id, error, verdict in zip(command.ids, command.errors, command.verdicts, strict=True):
+        message = _leased(books, queue, id, command.connection)
+        seen.append(message and (id, message.attempts + 1, message.body))
+        if message is None:
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        queue.counted["nacked"] += 1
+        books.fail(queue, message, verdict, events.NACKED, error)
+        codes.append(rejection.OK)
+    same("reply to Nack", reply, codes)
+    if asked is not None and len(set(command.ids)) == len(command.ids):
+        same("what the failure hook sees", asked, seen)
+
+
+def _expire(books: Books, command: Expire, reply: Reply, asked: object) -> None:
+    queue = books.queues[command.queue]
+    lease = queue.leases.get(command.lease)
+    if lease is None or lease.expires_ns > books.now:
+        raise Violation("lease", f"{command.lease} of {queue.name} is not due")
+    if lease is not next(iter(queue.leases.values())):
+        raise Violation("lease", f"{command.lease} of {queue.name} is not the first to run out")
+    same("messages of the lease that ran out", command.ids, list(lease.messages))
+    same("reply to Expire", reply, len(command.ids))
+    for id, verdict in zip(command.ids, command.verdicts, strict=True):
+        message = queue.leased[id]
+        queue.counted["expired"] += 1
+        books.fail(queue, message, verdict, events.EXPIRED, "visibility timeout expired")
+
+
+def _consume(books: Books, command: Consume, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    prefetch = command.prefetch or books.settings.prefetch_default
+    if prefetch > books.settings.prefetch_max:
+        _rejected("Consume", reply, rejection.INVALID_CONFIG_VALUE)
+        return
+    same("reply to Consume", reply, None)
+    bytes_max = command.prefetch_bytes or books.settings.prefetch_bytes
+    consumer = Consumer(command.consumer, command.connection, prefetch, bytes_max)
+    queue.consumers[consumer.id] = consumer
+    queue.connections[consumer.connection] = queue.connections.get(consumer.connection, 0) + 1
+    queue.gain_credit(consumer, books.now)
+    if books.journal:
+        events.expect_consumer(books.events, events.CONSUMER_JOINED, queue, consumer, prefetch)
+
+
+def _leave(books: Books, command: Leave, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    consumer = queue.consumers.pop(command.consumer, None)
+    if consumer is None:
+        same("reply to Leave", reply, 0)
+        return
+    consumer.gone = True
+    credit = consumer.prefetch - consumer.held
+    if consumer in queue.credit:
+        queue.lose_credit(consumer, books.now)
+    left = queue.connections.pop(consumer.connection) - 1
+    if left:
+        queue.connections[consumer.connection] = left
+    leases = list(consumer.leases.values()) if command.release else []
+    same("reply to Leave", reply, books.release(queue, leases))
+    if books.journal:
+        events.expect_consumer(books.events, events.CONSUMER_LEFT, queue, consumer, -credit)
+
+
+def _hold(books: Books, command: Hold, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    consumer = queue.consumers.get(command.consumer)
+    if consumer is None or consumer.paused == command.held:
+        same("reply to Hold", reply, 0)
+        return
+    same("reply to Hold", reply, 1)
+    consumer.paused = command.held
+    if consumer in queue.credit:
+        queue.lose_credit(consumer, books.now)
+    elif consumer.has_credit:
+        queue.gain_credit(consumer, books.now)
+
+
+def _hand_back(books: Books, command: HandBack, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    leases = [
+        lease
+        for lease in queue.leases.values()
+        if lease.consumer is not None and lease.consumer.connection == command.connection
+    ]
+    same("reply to HandBack", reply, books.release(queue, leases))
+
+
+def _redrive(books: Books, command: Redrive, reply: Reply, asked: object) -> None:
+    dlq = _find(books, command.queue, reply)
+    if dlq is None:
+        return
+    if not dlq.name.endswith(".dlq"):
+        _rejected("Redrive", reply, rejection.NOT_A_DLQ)
+        return
+    parent = books.queues.get(dlq.name.removesuffix(".dlq"))
+    if parent is None:
+        _rejected("Redrive", reply, rejection.PARENT_QUEUE_NOT_FOUND)
+        return
+    same("reply to Redrive", reply, len(command.ids))
+    assert isinstance(asked, int), "how many the workload asked for"
+    dlq.counted["redriven"] += len(command.ids)
+    if not command.ids and asked and dlq.pending:
+        raise Violation("redrive", f"nothing of {dlq.pending} pending moves")
+    for id, assignment in zip(command.ids, command.assignments, strict=True):
+        message = books.messages.get(id)
+        if message is None or message.lane.key.queue is not dlq or message.lease is not None:
+            raise Violation("redrive", f"{id.hex()[-6:]} is not pending in {dlq.name}")
+        _check_oldest(books, dlq, message)
+        old = message.lane
+        books.remove(message)
+        books.refresh(old)
+        lane = books.lane(parent, assignment.fairness_key, assignment.throttle_keys)
+        message.weight = max(assignment.weight, 1)
+        message.attempts = 0
+        fair.weight_changes(lane.key, message.weight)
+        books.store(message, lane, 0)
+        if books.journal:
+            events.expect(books.events, events.REDRIVEN, message, source=dlq.name)
+
+
+def _set_config(books: Books, command: SetConfig, reply: Reply, asked: object) -> None:
+    changed = books.tokens.set_config(command.key, command.value, books.now)
+    if changed is False:
+        _rejected("SetConfig", reply, rejection.INVALID_CONFIG_VALUE)
+        return
+    same("reply to SetConfig", reply, None)
+    if changed is None:
+        books.config[command.key] = command.value
+        if not command.value:
+            del books.config[command.key]
+    elif isinstance(changed, bytes):
+        books.doubt(changed)
+    if books.journal:
+        events.expect_plain(books.events, events.CONFIG_CHANGED, "")
+
+
+def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: object) -> None:
+    name = command.queue
+    settings = books.settings
+    visibility_ms = command.visibility_ms or settings.visibility_ms_default
+    if not name or len(name.encode()) > 255 or not name.isprintable():
+        _rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        return
+    if name in books.queues:
+        _rejected("CreateQueue", reply, rejection.QUEUE_ALREADY_EXISTS)
+        return
+    if not settings.visibility_ms_min <= visibility_ms <= settings.visibility_ms_max:
+        _rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        return
+    same("reply to CreateQueue", reply, None)
+    books.add_queue(name, visibility_ms, "")
+    if not name.endswith(".dlq"):
+        books.dlq_of(books.queues[name])
+
+
+def _delete_queue(books: Books, command: DeleteQueue, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    same("reply to DeleteQueue", reply, None)
+    books.drop_queue(queue)
+    dlq = books.queues.get(queue.name + ".dlq")
+    if dlq is not None and dlq.owner == queue.name:
+        books.drop_queue(dlq)
+
+
+def _find(books: Books, name: str, reply: Reply) -> Queue | None:
+    queue = books.queues.get(name)
+    if queue is None:
+        _rejected(f"a command for the unknown queue {name}", reply, rejection.QUEUE_NOT_FOUND)
+    return queue
+
+
+def _leased(books: Books, queue: Queue, id: bytes, connection: int) -> Message | None:
+    """The leased message, if this connection may finish it."""
+    message = queue.leased.get(id)
+    if message is None or message.lease is None:
+        return None
+    holder = message.lease.consumer
+    if connection not in queue.connections or holder is None or holder.gone:
+        return message
+    return message if holder.connection == connection else None
+
+
+def _check_oldest(books: Books, queue: Queue, message: Message) -> None:
+    for key in queue.keys.values():
+        for lane in key.lanes.values():
+            for first in (*lane.line[:1], *lane.timed[:1]):
+                if first.ready_ns + BURST_NS < message.ready_ns:
+                    raise Violation("redrive", f"{_short(message)} before {_short(first)}")
+
+
+def _rejected(what: str, reply: Reply, code: int) -> None:
+    if not isinstance(reply, Rejection) or reply.code != code:
+        raise Violation(what, f"{reply!r}, should be refused with {code:#04x}")
+
+
+def _short(message: Message) -> str:
+    return message.id.hex()[-6:]
+
+
+_FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
+    Ack: _ack,
+    Consume: _consume,
+    CreateQueue: _create_queue,
+    DeleteQueue: _delete_queue,
+    Enqueue: _enqueue,
+    Expire: _expire,
+    HandBack: _hand_back,
+    Hold: _hold,
+    Leave: _leave,
+    Nack: _nack,
+    Redrive: _redrive,
+    SetConfig: _set_config,
+}

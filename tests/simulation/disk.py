@@ -1,0 +1,135 @@
+"""The rows on the disk, and a machine rebuilt from them, against the model and the live machine."""
+
+from __future__ import annotations
+
+from fila.core import rows
+from fila.core.bucket import NS, Bucket
+from fila.core.lane import Lane
+from fila.core.machine import Machine
+from fila.core.queue import Queue
+from fila.core.state import State
+from fila.storage.memory import MemoryStore
+
+from .auditor import Auditor
+from .tokens import TOLERANCE
+from .turn import Violation
+
+_ALL = 1 << 62
+
+
+def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
+    """Every row: messages and leases as the model has them, nothing left behind."""
+    numbers = {}
+    for raw, value in store.scan(rows.QUEUES, b"", b"\xff", _ALL, _ALL):
+        numbers[rows.read_queue(value).number] = raw.decode()
+    _same("stored queues", set(numbers.values()), auditor.queues.keys())
+    seen = set()
+    for key, value in store.scan(rows.MESSAGES, b"", b"\xff", _ALL, _ALL):
+        number, _, stamp, id = rows.MESSAGE_KEY.unpack(key)
+        head = rows.MESSAGE_HEAD.unpack_from(value)
+        message = auditor.messages.get(id)
+        if message is None or id in seen:
+            why = "is stored twice" if id in seen else f"is {auditor.gone.get(id, 'unknown')}"
+            raise Violation("stored messages", f"{id.hex()[-6:]} {why}")
+        seen.add(id)
+        _same(
+            "stored message",
+            (numbers.get(number), head[1:4], value[rows.MESSAGE_HEAD_BYTES :]),
+            (
+                message.lane.key.queue.name,
+                (message.attempts, message.weight, message.enqueued_ns),
+                message.body,
+            ),
+        )
+        if message.timed:
+            _same("stored time", stamp, message.ready_ns)
+    if len(seen) != len(auditor.messages):
+        lost = next(id for id in auditor.messages if id not in seen)
+        raise Violation("nothing is lost", f"{lost.hex()[-6:]} is not on the disk")
+    leases = set()
+    for key, value in store.scan(rows.LEASES, b"", b"\xff", _ALL, _ALL):
+        row = rows.read_lease(value)
+        name = numbers[int.from_bytes(key[:4], "big")]
+        number = int.from_bytes(key[4:12], "big")
+        lease = auditor.queues[name].leases.get(number)
+        if lease is None:
+            raise Violation("stored leases", f"{number} of {name} is over")
+        _same("stored expiry", row.expires_ns, lease.expires_ns)
+        if not lease.messages.keys() <= {one[16:] for one in row.messages}:
+            raise Violation("stored leases", f"{number} of {name} lacks messages")
+        leases.add((name, number))
+    live = {(name, number) for name, queue in auditor.queues.items() for number in queue.leases}
+    _same("stored leases", leases, live)
+    _check_ledger_rows(machine.state, store)
+
+
+def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
+    """A machine loaded from the disk is the machine that wrote it, field by field."""
+    old, new = live.state, rebuilt.state
+    _same("rebuilt config", new.config, old.config)
+    _same("rebuilt next queue", new.next_queue, old.next_queue)
+    _same(
+        "rebuilt positions",
+        {number: group.position for number, group in new.groups.items()},
+        {number: group.position for number, group in old.groups.items()},
+    )
+    _same("rebuilt queues", new.queues.keys(), old.queues.keys())
+    for name, queue in old.queues.items():
+        again = new.queues[name]
+        _same(f"rebuilt {name}", _numbers(again), _numbers(queue))
+        for key in queue.keys.values():
+            for lane in key.lanes.values():
+                twin = again.keys[key.name].lanes.get(lane.throttle_keys)
+                if twin is None:
+                    raise Violation("rebuilt", f"lane {lane.number} of {name} is forgotten")
+                if lane.pending or lane.leased:
+                    _same(f"rebuilt weight of {name}/{key.name!r}", twin.key.weight, key.weight)
+                _same(f"rebuilt lane of {name}/{key.name!r}", _lane(twin), _lane(lane))
+    for throttle_key, bucket in old.buckets.items():
+        levels = (
+            level_of(bucket, max(old.now, new.now)),
+            level_of(new.buckets[throttle_key], new.now),
+        )
+        if new.now >= old.now and abs(levels[0] - levels[1]) > TOLERANCE:
+            raise Violation("rebuilt", f"{throttle_key!r}: {levels[0]} tokens became {levels[1]}")
+
+
+def _check_ledger_rows(state: State, store: MemoryStore) -> None:
+    stored: dict[int, int] = {}
+    for key, _ in store.scan(rows.STATE, rows.LEDGER_PREFIX, b"h", _ALL, _ALL):
+        group = int.from_bytes(key[1:5], "big")
+        stored[group] = stored.get(group, 0) + 1
+    kept = {number: len(group._rows) for number, group in state.groups.items() if group._rows}
+    _same("ledger rows on the disk", stored, kept)
+    lanes = sum(len(key.lanes) for queue in state.queues.values() for key in queue.keys.values())
+    stored_lanes = len(store.scan(rows.STATE, rows.LANE_PREFIX, b"m", _ALL, _ALL))
+    _same("lane rows on the disk", stored_lanes, lanes)
+    buckets = store.scan(rows.STATE, rows.BUCKET_PREFIX, b"c", _ALL, _ALL)
+    _same("bucket rows", {key[1:] for key, _ in buckets}, set(state.buckets))
+
+
+def level_of(bucket: Bucket, now: int) -> float:
+    """What a bucket holds, without changing it."""
+    return min(bucket.burst, bucket.tokens + max(now - bucket.at_ns, 0) * bucket.rate / NS)
+
+
+def _numbers(queue: Queue) -> tuple[object, ...]:
+    return (
+        queue.number,
+        queue.group.number,
+        queue.visibility_ms,
+        queue.created_ns,
+        queue.pending,
+        queue.keys_pending,
+        {id: (lease.number, key, size) for id, (lease, _, key, size) in queue.leased.items()},
+        [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
+    )
+
+
+def _lane(lane: Lane) -> tuple[object, ...]:
+    return lane.number, lane.pending, lane.leased, lane.tail
+
+
+def _same(what: str, seen: object, expected: object) -> None:
+    if seen != expected:
+        raise Violation("counts", f"{what}: {seen!r}, should be {expected!r}")

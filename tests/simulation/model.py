@@ -1,0 +1,304 @@
+"""The auditor's own picture of the broker: queues, keys, lanes, messages, leases, consumers.
+
+Written from what Fila promises, not from how the core does it. A lane is two sorted lists: the line
+of messages that came without a delay, in the order they were stored, and the timed ones, in the
+order they become ready.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+
+# The core keeps arrivals of one moment apart by a nanosecond each; a timed message that falls due
+# within such a burst may stand anywhere in it, and hold the rest of it back until its time.
+BURST_NS = 5_000
+
+COUNTED = (
+    "enqueued",
+    "delivered",
+    "acked",
+    "nacked",
+    "expired",
+    "requeued",
+    "released",
+    "dead_lettered",
+    "redriven",
+)
+
+
+class Message:
+    __slots__ = (
+        "attempts",
+        "body",
+        "changes_then",
+        "enqueued_ns",
+        "handed_back",
+        "headed",
+        "id",
+        "known",
+        "lane",
+        "lease",
+        "ready_ns",
+        "removals_then",
+        "serial",
+        "since_ns",
+        "stall_then",
+        "timed",
+        "token_ns",
+        "token_then",
+        "weight",
+    )
+
+    def __init__(self, id: bytes, weight: int, enqueued_ns: int, body: bytes) -> None:
+        self.id = id
+        self.weight = weight
+        self.enqueued_ns = enqueued_ns
+        self.body = body
+        self.attempts = 0
+        self.lane: Lane
+        self.lease: Lease | None = None  # None: pending
+        self.serial = 0  # its place in the line
+        self.since_ns = 0  # when it was stored (again)
+        self.ready_ns = 0
+        self.timed = False
+        self.handed_back = False  # a leaving consumer gave it back
+        # What is known about its wait; see waits.py.
+        self.known = True
+        self.stall_then = -1
+        self.headed = False
+        self.changes_then = 0
+        self.removals_then = -1
+        self.token_ns = 0
+        self.token_then = 0
+
+
+class Lane:
+    __slots__ = ("key", "leased", "line", "ready", "removals", "sure", "throttle_keys", "timed")
+
+    def __init__(self, key: Key, throttle_keys: tuple[bytes, ...]) -> None:
+        self.key = key
+        self.throttle_keys = throttle_keys
+        self.line: list[Message] = []
+        self.timed: list[Message] = []
+        self.leased = 0
+        self.removals = 0  # how often a pending message was taken out
+        self.ready = False  # holds a message that is not waiting for its time
+        self.sure = False  # and surely takes part in its key's turns; see fair.py
+
+    @property
+    def pending(self) -> int:
+        return len(self.line) + len(self.timed)
+
+    def put(self, message: Message) -> None:
+        if message.timed:
+            insort(self.timed, message, key=by_time)
+        elif not self.line or message.serial > self.line[-1].serial:
+            self.line.append(message)
+        else:
+            insort(self.line, message, key=by_serial)
+
+    def remove(self, message: Message) -> None:
+        self.removals += 1
+        line = self.timed if message.timed else self.line
+        if line[0] is message:
+            del line[0]
+        else:
+            line.remove(message)
+
+    def has_ready(self, now: int) -> bool:
+        return bool(self.line) or bool(self.timed and self.timed[0].ready_ns <= now)
+
+    def is_hazy(self, now: int) -> bool:
+        """Whether a message that falls due in a moment may stand before the line."""
+        return bool(self.line and self.timed) and 0 < self.timed[0].ready_ns - now <= BURST_NS
+
+    def before(self, message: Message, now: int) -> Message | None:
+        """A message of this lane that should go before the given one, if there is one."""
+        place = message.ready_ns
+        if message.timed:
+            if message.ready_ns > now:
+                return message
+            first = self.timed[0]
+            if first.ready_ns < place:
+                return first
+            if self.line and self.line[0].ready_ns + BURST_NS < place:
+                return self.line[0]
+            return None
+        if self.line[0] is not message:
+            return self.line[0]
+        if self.timed and self.timed[0].ready_ns + BURST_NS < place:
+            return self.timed[0]
+        return None
+
+    def head_ns(self, now: int) -> int:
+        """The place in time of its first message that may go; -1 if none may."""
+        place = -1
+        if self.line:
+            place = self.line[0].ready_ns
+        if self.timed:
+            first = self.timed[0].ready_ns
+            if first <= now and (place < 0 or first < place):
+                place = first
+        return place
+
+
+class Key:
+    __slots__ = (
+        "changes",
+        "epoch",
+        "heaviest",
+        "index",
+        "lanes",
+        "name",
+        "passed",
+        "pending",
+        "queue",
+        "ready_lanes",
+        "residual",
+        "sure_lanes",
+        "weight",
+    )
+
+    def __init__(self, queue: Queue, name: bytes) -> None:
+        self.queue = queue
+        self.name = name
+        self.index = len(queue.keys)
+        self.weight = 1
+        self.heaviest = 1
+        self.pending = 0
+        self.lanes: dict[tuple[bytes, ...], Lane] = {}
+        self.changes = 0  # removals, and messages put back before others
+        # For fair.py.
+        self.ready_lanes = 0
+        self.sure_lanes = 0
+        self.residual = False  # an interrupted visit may go on
+        self.passed: set[Key] = set()  # keys that had a visit since this one's last
+        self.epoch = 0
+
+
+class Consumer:
+    __slots__ = (
+        "bytes_held",
+        "bytes_max",
+        "connection",
+        "gone",
+        "held",
+        "id",
+        "leases",
+        "paused",
+        "prefetch",
+    )
+
+    def __init__(self, id: str, connection: int, prefetch: int, bytes_max: int) -> None:
+        self.id = id
+        self.connection = connection
+        self.prefetch = prefetch
+        self.bytes_max = bytes_max
+        self.held = 0
+        self.bytes_held = 0
+        self.paused = False  # its client does not read: it gets nothing
+        self.gone = False
+        self.leases: dict[int, Lease] = {}
+
+    @property
+    def has_credit(self) -> bool:
+        held = self.held < self.prefetch and self.bytes_held < self.bytes_max
+        return held and not self.paused
+
+
+class Lease:
+    __slots__ = ("consumer", "expires_ns", "messages", "number")
+
+    def __init__(self, number: int, consumer: Consumer | None, expires_ns: int) -> None:
+        self.number = number
+        self.consumer = consumer  # None: made before a restart
+        self.expires_ns = expires_ns
+        self.messages: dict[bytes, Message] = {}
+
+
+class Queue:
+    __slots__ = (
+        "connections",
+        "consumers",
+        "counted",
+        "credit",
+        "floating",
+        "joins",
+        "keys",
+        "keys_pending",
+        "leased",
+        "leases",
+        "name",
+        "owner",
+        "pairs",
+        "pending",
+        "ready_lanes",
+        "ring",
+        "stall_ns",
+        "stalled_since",
+        "visibility_ns",
+        "visit_exact",
+        "visit_joins",
+        "visit_key",
+        "visit_left",
+        "visit_run",
+        "visit_weight",
+    )
+
+    def __init__(self, name: str, visibility_ms: int, owner: str, now: int) -> None:
+        self.name = name
+        self.visibility_ns = visibility_ms * 1_000_000
+        self.owner = owner  # the queue whose automatic dead-letter queue this is
+        self.keys: dict[bytes, Key] = {}
+        self.keys_pending = 0
+        self.pending = 0
+        self.leased: dict[bytes, Message] = {}
+        self.leases: dict[int, Lease] = {}  # the first runs out first
+        self.consumers: dict[str, Consumer] = {}
+        self.connections: dict[int, int] = {}
+        self.credit: dict[Consumer, None] = {}  # consumers with credit; the first is the next
+        self.counted = dict.fromkeys(COUNTED, 0)  # since the broker started
+        self.stall_ns = 0
+        self.stalled_since = now
+        self.ready_lanes: dict[Lane, None] = {}
+        # The fair order; see fair.py.
+        self.ring: dict[Key, None] = {}
+        self.floating: dict[Key, None] = {}
+        self.joins = 0
+        self.visit_key: Key | None = None
+        self.visit_left = 0
+        self.visit_exact = False
+        self.visit_run = 0
+        self.visit_joins = 0
+        self.visit_weight = 1
+        self.pairs: dict[tuple[Key, Key], list[float]] = {}
+
+    def stall_at(self, now: int) -> int:
+        return self.stall_ns if self.credit else self.stall_ns + now - self.stalled_since
+
+    def gain_credit(self, consumer: Consumer, now: int) -> None:
+        if not self.credit:
+            self.stall_ns += now - self.stalled_since
+        self.credit[consumer] = None
+
+    def lose_credit(self, consumer: Consumer, now: int) -> None:
+        del self.credit[consumer]
+        if not self.credit:
+            self.stalled_since = now
+
+    def lane(self, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
+        key = self.keys.get(fairness_key)
+        if key is None:
+            key = self.keys[fairness_key] = Key(self, fairness_key)
+        lane = key.lanes.get(throttle_keys)
+        if lane is None:
+            lane = key.lanes[throttle_keys] = Lane(key, throttle_keys)
+        return lane
+
+
+def by_time(message: Message) -> tuple[int, int]:
+    return message.ready_ns, message.serial
+
+
+def by_serial(message: Message) -> int:
+    return message.serial

@@ -1,0 +1,97 @@
+"""What one seed is like: limits so small that every bound is hit, and a temper for its clients."""
+
+from __future__ import annotations
+
+from random import Random
+
+from fila.core.settings import Settings
+
+MS = 1_000_000
+
+
+class Profile:
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.fsync = rng.random() < 0.5
+        self.journal = rng.random() < 0.5
+        self.turns = rng.randint(250, 550)
+        self.settings = settings(rng)
+        self.queues = [f"q{number}" for number in range(rng.choice((1, 1, 2, 3)))]
+        if rng.random() < 0.3:
+            self.queues.append("made.dlq")  # a dead-letter queue that somebody made by hand …
+            self.queues.append("made")  # … before its queue
+        self.keys = [b"k%d" % number for number in range(rng.choice((1, 2, 3, 5, 8, 40)))]
+        self.skew = rng.choice((1.0, 1.0, 2.0, 4.0))
+        self.weights = rng.choice(("one", "fixed", "fixed", "changing"))
+        self.throttle_sets = throttle_sets(rng)
+        self.throttled = rng.choice((0.3, 0.7, 1.0))  # share of messages with throttle keys
+        self.delayed = rng.choice((0.0, 0.0, 0.1, 0.5))
+        self.delay_ms_max = rng.choice((5, 50, 2_000))
+        self.body_bytes_max = rng.choice((20, 60, 600))
+        self.batch_max = rng.choice((2, 6, 15, 40))
+        self.backlog_max = rng.choice((40, 150, 500))
+        self.consumers_max = rng.choice((1, 2, 4, 8))
+        self.prefetch_max = rng.choice((1, 4, 20, 100))
+        self.bytes_limited = rng.random() < 0.3
+        self.crashes = rng.choice((0.0, 0.005, 0.02, 0.05))
+        self.admin = rng.choice((0.0, 0.02, 0.06))
+        self.failures = rng.choice((0.05, 0.3, 0.6))  # share of settlements that are nacks
+        self.dead = rng.choice((0.0, 0.2, 0.5))  # share of failures that dead-letter
+        self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
+
+    def fairness_key(self) -> bytes:
+        keys = self.keys
+        return keys[int(self.rng.random() ** self.skew * len(keys))]
+
+    def weight(self, fairness_key: bytes) -> int:
+        if self.weights == "one":
+            return self.rng.choice((0, 1))
+        if self.weights == "fixed" or self.rng.random() < 0.8:
+            return 1 + fairness_key[-1] % 4
+        return self.rng.randint(0, 7)
+
+    def throttle_keys(self) -> tuple[bytes, ...]:
+        rng = self.rng
+        if not self.throttle_sets or rng.random() > self.throttled:
+            return ()
+        return rng.choice(self.throttle_sets)
+
+    def throttle_names(self) -> list[bytes]:
+        return sorted({name for keys in self.throttle_sets for name in keys})
+
+
+def settings(rng: Random) -> Settings:
+    """Small limits, each at random; now and then the ones people run with."""
+    if rng.random() < 0.1:
+        return Settings(quantum=rng.randint(1, 5))
+    return Settings(
+        quantum=rng.choice((1, 1, 2, 3, 5)),
+        visibility_ms_default=rng.choice((1_000, 3_000, 30_000)),
+        window_messages=rng.choice((1, 2, 4, 4, 8, 64)),
+        window_bytes_total=rng.choice((1, 1_000, 4_000, 20_000, 1 << 20)),
+        page_messages=rng.choice((1, 2, 3, 3, 8)),
+        page_bytes=rng.choice((1, 300, 5_000, 1 << 20)),
+        prefetch_default=rng.choice((1, 5, 256)),
+        prefetch_bytes=rng.choice((100, 5_000, 1 << 20)),
+        delivery_messages=rng.choice((1, 3, 10, 512)),
+        delivery_bytes=rng.choice((50, 1_000, 1 << 20)),
+        pass_messages=rng.choice((1, 4, 20, 2_048)),
+        idle_lanes=rng.choice((1, 3, 20)),
+        ledger_mentions=rng.choice((1, 6, 30, 1_000)),
+        redrive_messages=rng.choice((1, 4, 256)),
+    )
+
+
+def throttle_sets(rng: Random) -> list[tuple[bytes, ...]]:
+    """Which sets of throttle keys messages carry."""
+    kind = rng.choice(("none", "none", "one", "several", "mixed", "mixed"))
+    if kind == "none":
+        return []
+    if kind == "one":
+        return [(b"t0",)]
+    names = [b"t%d" % number for number in range(rng.randint(2, 4))]
+    if kind == "several":
+        return [(name,) for name in names]
+    # Sorted and without repetition, as hooks give them.
+    found = [tuple(sorted(set(rng.choices(names, k=3)))) for _ in range(rng.randint(2, 5))]
+    return [(), *found]

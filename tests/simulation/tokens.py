@@ -1,0 +1,157 @@
+"""The auditor's own throttle settings and token buckets.
+
+A bucket that never goes below zero under its own arithmetic is the same as the promise that no span
+of time sees more than burst + rate × t deliveries, so that promise is checked token by token.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .model import Lane
+from .turn import Violation
+
+# Far above floating-point error, far below anything a rate can show.
+TOLERANCE = 1e-6
+NS = 1_000_000_000
+NEVER_NS = 10**18 * 9
+
+
+class Setting(NamedTuple):
+    """What the config says about one throttle key."""
+
+    dotted: bool
+    rate: float | None
+    burst: float | None
+
+
+class Bucket:
+    __slots__ = ("at_ns", "burst", "changes", "level", "rate")
+
+    def __init__(self, rate: float, burst: float, now: int) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.level = burst
+        self.at_ns = now
+        self.changes = 0
+
+    def level_at(self, now: int) -> float:
+        return min(self.burst, self.level + max(now - self.at_ns, 0) * self.rate / NS)
+
+    def token_ns(self) -> int:
+        """When it next holds a token, give or take its rounding."""
+        if self.level >= 1.0:
+            return self.at_ns
+        wait_ns = (1.0 - self.level) * NS / self.rate if self.rate > 0.0 else NEVER_NS
+        return self.at_ns + int(wait_ns) if self.burst >= 1.0 and wait_ns < NEVER_NS else NEVER_NS
+
+
+class Tokens:
+    """Every throttle key's setting, bucket, and the lanes that name it."""
+
+    def __init__(self) -> None:
+        self.settings: dict[bytes, Setting] = {}
+        self.buckets: dict[bytes, Bucket] = {}
+        self.lanes: dict[bytes, dict[Lane, None]] = {}
+
+    def know(self, lane: Lane) -> None:
+        for name in lane.throttle_keys:
+            self.lanes.setdefault(name, {})[lane] = None
+
+    def forget(self, lane: Lane) -> None:
+        for name in lane.throttle_keys:
+            self.lanes[name].pop(lane, None)
+
+    def buckets_of(self, lane: Lane) -> list[Bucket]:
+        buckets = self.buckets
+        return [buckets[name] for name in lane.throttle_keys if name in buckets]
+
+    def has(self, lane: Lane, now: int, margin: float) -> bool:
+        """Whether every bucket of the lane holds a token, and `margin` more."""
+        buckets = self.buckets
+        for name in lane.throttle_keys:
+            bucket = buckets.get(name)
+            if bucket is not None and bucket.level_at(now) < 1.0 + margin:
+                return False
+        return True
+
+    def take(self, lane: Lane, now: int) -> list[bytes]:
+        """One token from each bucket. Returns the throttle keys that are short afterwards."""
+        short = []
+        for name in lane.throttle_keys:
+            bucket = self.buckets.get(name)
+            if bucket is None:
+                continue
+            level = bucket.level_at(now)
+            if level < 1.0 - TOLERANCE:
+                raise Violation(
+                    "throttle rate",
+                    f"{name.decode()} delivers with {level:.9f} of a token left "
+                    f"(rate {bucket.rate}, burst {bucket.burst})",
+                )
+            bucket.level = level - 1.0
+            bucket.at_ns = now
+            bucket.changes += 1
+            if bucket.level < 1.0 + TOLERANCE:
+                short.append(name)
+        return short
+
+    def set_config(self, key: str, value: str, now: int) -> bytes | bool | None:
+        """Follow a config write. Returns the throttle key, None if it is none, False if refused."""
+        if key.startswith("throttle."):
+            name = key[len("throttle.") :].encode()
+            if not name:
+                return False
+            if not value:
+                self.settings.pop(name, None)
+            else:
+                parts = [_number(part) for part in value.split(",")]
+                if len(parts) != 2 or None in parts:
+                    return False
+                self.settings[name] = Setting(True, parts[0], parts[1])
+        elif key.startswith("throttle:"):
+            middle, _, field = key[len("throttle:") :].rpartition(":")
+            name = middle.encode()
+            number = _number(value) if value else None
+            if not name or field not in ("rate", "burst") or (value and number is None):
+                return False
+            dotted, rate, burst = self.settings.get(name, Setting(False, None, None))
+            if field == "burst":
+                self.settings[name] = Setting(False, rate, number)
+            elif number is None and dotted:
+                del self.settings[name]
+            else:
+                self.settings[name] = Setting(False, number, burst)
+        else:
+            return None
+        self._follow(name, now)
+        return name
+
+    def _follow(self, name: bytes, now: int) -> None:
+        setting = self.settings.get(name)
+        if setting is None or setting.rate is None:
+            self.buckets.pop(name, None)
+            return
+        rate = setting.rate
+        burst = max(rate, 1.0) if setting.burst is None else setting.burst
+        bucket = self.buckets.get(name)
+        if bucket is None:
+            self.buckets[name] = Bucket(rate, burst, now)
+            return
+        bucket.level = min(bucket.level_at(now), burst)
+        bucket.at_ns = now
+        bucket.rate = rate
+        bucket.burst = burst
+        bucket.changes += 1
+
+
+def _number(text: str) -> float | None:
+    text = text.strip()
+    if not text or not (text[0].isdigit() or text[0] == "."):
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,87 @@
+"""Where a message's wait went: the parts are not negative, add up, and match what can be known.
+
+Known for sure, unless a restart lies in between:
+  retry        always
+  no consumer  the time without credit since the message was ready; for one that had a delay only
+               while it headed its lane (before that its time counts as its own backlog)
+  throttled    nothing without throttle keys; at least until the token came, for a message that
+               found its only bucket empty and was the first to get one
+  own backlog  nothing for a message that was its key's first all the time
+"""
+
+from __future__ import annotations
+
+from fila.core.effect import Waits
+
+from .model import Message
+from .tokens import NEVER_NS, TOLERANCE, Tokens
+from .turn import Violation
+
+PROMISE = "wait split"
+
+
+def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
+    """It waits from now on. `passed`: this turn's delivery pass looks at everything."""
+    lane = message.lane
+    key = lane.key
+    message.known = True
+    message.token_ns = 0
+    message.headed = False
+    if message.timed and message.ready_ns > message.since_ns:
+        message.stall_then = -1
+        return
+    message.stall_then = key.queue.stall_at(now)
+    if key.pending != 1:
+        return
+    message.headed = True
+    message.changes_then = key.changes
+    buckets = tokens.buckets_of(lane)
+    if passed and len(buckets) == 1 and buckets[0].level_at(now) < 1.0 - TOLERANCE:
+        message.token_ns = buckets[0].token_ns()
+        message.token_then = buckets[0].changes
+
+
+def becomes_ready(message: Message) -> None:
+    """Its delay is over; it may head its lane from that moment on."""
+    lane = message.lane
+    message.stall_then = lane.key.queue.stall_at(message.ready_ns)
+    if not lane.line and lane.timed[0] is message:
+        message.headed = True
+        message.removals_then = lane.removals
+
+
+def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
+    lane = message.lane
+    retry, throttled, no_consumer, own, turn = waits
+    if min(waits) < 0:
+        _fail(message, waits, now, "a part is negative")
+    if retry + throttled + no_consumer + own + turn != now - message.since_ns:
+        _fail(message, waits, now, f"the parts do not add up to {now - message.since_ns}")
+    delayed = message.timed and message.ready_ns > message.since_ns
+    if retry != (message.ready_ns - message.since_ns if delayed else 0):
+        _fail(message, waits, now, f"its delay was {message.ready_ns - message.since_ns}")
+    if throttled and not lane.throttle_keys:
+        _fail(message, waits, now, "it has no throttle keys")
+    if not message.known or message.stall_then < 0:
+        return
+    stalled = lane.key.queue.stall_at(now) - message.stall_then
+    if delayed:
+        exact = message.headed and lane.removals == message.removals_then
+        if no_consumer > stalled or (exact and no_consumer != stalled):
+            _fail(message, waits, now, f"nobody had credit for {stalled}")
+        return
+    if no_consumer != stalled:
+        _fail(message, waits, now, f"nobody had credit for {stalled}")
+    if message.headed and lane.key.changes == message.changes_then:
+        if own:
+            _fail(message, waits, now, "it was its key's first all the time")
+        if 0 < message.token_ns < NEVER_NS and stalled == 0:
+            buckets = tokens.buckets_of(lane)
+            if len(buckets) == 1 and buckets[0].changes == message.token_then:
+                parked = message.token_ns - message.since_ns
+                if throttled < parked * (1 - TOLERANCE) - 2:
+                    _fail(message, waits, now, f"its token took {parked}")
+
+
+def _fail(message: Message, waits: Waits, now: int, why: str) -> None:
+    raise Violation(PROMISE, f"{message.id.hex()[-6:]} at {now}: {waits}: {why}")

@@ -1,0 +1,241 @@
+"""What the outside asks of the broker in a turn: producers, consumers, administrators, mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from fila.core.command import (
+    Ack,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    HandBack,
+    Hold,
+    Leave,
+    Nack,
+    Redrive,
+    SetConfig,
+)
+from fila.core.rows import ID_AT
+from fila.core.verdict import Assignment, FailureVerdict
+
+from .clients import Client, Clients
+from .profile import Profile
+
+if TYPE_CHECKING:
+    from .world import World
+
+RATES = ("0", "0.5", "1", "3", "20", "200", "5000", "1e6")
+BURSTS = ("0", "0.9", "1", "1.5", "3", "10", "100")
+WRONG_PAIRS = ("abc", "1", "1,2,3", "-1,5", "nan,1", "1,inf", ",")
+WRONG_NUMBERS = ("x", "-1", "nan", "1e999", "+3")
+
+
+class Workload:
+    def __init__(self, rng: Random, profile: Profile, clients: Clients) -> None:
+        self.rng = rng
+        self.profile = profile
+        self.clients = clients
+        self.phase = "mixed"
+        self.enqueued = 0
+
+    def open(self, world: World) -> None:
+        """What an operator sets up before traffic comes."""
+        for queue in self.profile.queues:
+            self.create(world, queue)
+        for name in self.profile.throttle_names():
+            if self.rng.random() < 0.9:
+                self.limit(world, name.decode())
+
+    def ask(self, world: World) -> None:
+        """Everything that is asked in one turn, in some order."""
+        rng = self.rng
+        if rng.random() < 0.06:
+            self.phase = rng.choice(("flood", "mixed", "drain", "quiet"))
+        actions: list[Callable[[], None]] = []
+        if self.phase != "quiet":
+            for client in self.clients.alive.values():
+                if rng.random() < (0.3 if self.phase == "flood" else 0.7):
+                    actions.append(partial(self.answer, world, client))
+        if self.phase != "drain" and world.backlog() < self.profile.backlog_max:
+            batches = rng.randint(1, 3) if self.phase == "flood" else int(rng.random() * 2.2)
+            actions += [lambda: self.enqueue(world)] * batches
+        for queue in self.profile.queues:
+            if queue not in world.machine.state.queues and rng.random() < 0.2:
+                actions.append(partial(self.create, world, queue))
+        hurry = 0.2 if self.clients.alive else 0.5
+        if len(self.clients.alive) < self.profile.consumers_max and rng.random() < hurry:
+            actions.append(lambda: self.consume(world))
+        if self.clients.alive and rng.random() < 0.03:
+            actions.append(lambda: self.leave(world))
+        if self.clients.alive and rng.random() < 0.05:
+            actions.append(lambda: self.pause(world))
+        if self.clients.remembered and rng.random() < 0.08:
+            actions.append(lambda: self.answer_late(world))
+        if self.profile.throttle_sets and rng.random() < 0.06:
+            name = rng.choice(rng.choice(self.profile.throttle_sets) or (b"t0",))
+            actions.append(lambda: self.limit(world, name.decode()))
+        if rng.random() < 0.05:
+            actions.append(lambda: self.redrive(world))
+        if rng.random() < self.profile.admin:
+            actions.append(lambda: self.administrate(world))
+        rng.shuffle(actions)
+        for action in actions:
+            action()
+
+    # --- producers
+
+    def enqueue(self, world: World) -> None:
+        rng = self.rng
+        profile = self.profile
+        count = rng.randint(1, profile.batch_max)
+        ids = [self.next_id() for _ in range(count)]
+        bodies = [id + b"." * rng.randint(0, profile.body_bytes_max) for id in ids]
+        one = self.assignment() if rng.random() < 0.3 else None
+        assignments = [one or self.assignment() for _ in ids]
+        delays = None
+        if rng.random() < profile.delayed:
+            delays = [rng.choice((0, rng.randint(1, profile.delay_ms_max))) for _ in ids]
+        queue = rng.choice(profile.queues) if rng.random() < 0.99 else "nowhere"
+        world.apply(Enqueue(queue, ids, bodies, assignments, delays))
+
+    def next_id(self) -> bytes:
+        self.enqueued += 1
+        return (0x0190 << 112 | 7 << 76 | self.enqueued).to_bytes(16, "big")
+
+    def assignment(self) -> Assignment:
+        key = self.profile.fairness_key()
+        return Assignment(key, self.profile.weight(key), self.profile.throttle_keys())
+
+    # --- consumers
+
+    def consume(self, world: World) -> None:
+        rng = self.rng
+        queue = self.some_queue(world)
+        client = self.clients.connect(queue)
+        prefetch = rng.choice((0, rng.randint(1, self.profile.prefetch_max)))
+        size = rng.choice((1, 50, 500)) if self.profile.bytes_limited else 0
+        if rng.random() < 0.01:
+            prefetch = 1 << 20
+        reply = world.apply(Consume(queue, client.id, client.connection, prefetch, size))
+        if reply is not None:
+            self.clients.remove(client.id)
+
+    def leave(self, world: World) -> None:
+        """Gracefully, handing its leases back, or by losing the connection; then they stay."""
+        rng = self.rng
+        if not self.clients.alive:
+            return
+        client = rng.choice(list(self.clients.alive.values()))
+        self.clients.remove(client.id)
+        world.apply(Leave(client.queue, client.id, release=rng.random() < 0.5))
+        if rng.random() < 0.3:
+            world.apply(HandBack(client.queue, rng.choice((client.connection, 1))))
+
+    def pause(self, world: World) -> None:
+        """A client stops reading, or reads on."""
+        if self.clients.alive:
+            client = self.rng.choice(list(self.clients.alive.values()))
+            world.apply(Hold(client.queue, client.id, self.rng.random() < 0.4))
+
+    def answer(self, world: World, client: Client) -> None:
+        ids = client.answers(self.rng)
+        if not ids or client.id not in self.clients.alive:
+            return
+        roll = self.rng.random()
+        connection = client.connection
+        if roll < 0.05:
+            connection = 0  # nobody consumes on this one
+        elif roll < 0.1:
+            connection = self.rng.choice(list(self.clients.alive.values())).connection
+        self.settle(world, client.queue, ids, connection)
+
+    def answer_late(self, world: World) -> None:
+        """Long after the lease, over any connection, for a message that may be anywhere by now."""
+        rng = self.rng
+        queue, id = rng.choice(self.clients.remembered)
+        connections = [0, *[client.connection for client in self.clients.alive.values()]]
+        self.settle(world, queue, [id] * rng.choice((1, 1, 2)), rng.choice(connections))
+
+    def settle(self, world: World, queue: str, ids: list[bytes], connection: int) -> None:
+        if self.rng.random() >= self.profile.failures:
+            world.apply(Ack(queue, ids, connection))
+            return
+        verdicts = [self.verdict() for _ in ids]
+        seen = [world.machine.failed(queue, id, connection) for id in ids]
+        world.apply(Nack(queue, ids, ["it broke"] * len(ids), verdicts, connection), seen)
+
+    def verdict(self) -> FailureVerdict:
+        rng = self.rng
+        delay_ms = rng.choice((0, 0, rng.randint(1, self.profile.delay_ms_max)))
+        return FailureVerdict(rng.random() < self.profile.dead, delay_ms)
+
+    # --- administrators
+
+    def create(self, world: World, queue: str) -> None:
+        visibility_ms = self.rng.choice((0, 0, 1_000, 2_500, 20_000))
+        world.apply(CreateQueue(queue, None, None, visibility_ms))
+
+    def limit(self, world: World, name: str) -> None:
+        """Set, change or lift a limit, in either syntax; now and then wrongly."""
+        rng = self.rng
+        rate = rng.choice(RATES)
+        burst = rng.choice(BURSTS)
+        key, value = rng.choice(
+            (
+                (f"throttle.{name}", f"{rate},{burst}"),
+                (f"throttle.{name}", f"{rate},{burst}"),
+                (f"throttle:{name}:rate", rate),
+                (f"throttle:{name}:rate", rate),
+                (f"throttle:{name}:burst", burst),
+                (f"throttle.{name}", ""),
+                (f"throttle:{name}:rate", ""),
+                (f"throttle:{name}:burst", ""),
+            )
+        )
+        if rng.random() < 0.05:
+            wrong = WRONG_PAIRS if key.startswith("throttle.") else WRONG_NUMBERS
+            value = rng.choice(wrong)
+        world.apply(SetConfig(key, value))
+        if rng.random() < 0.1:
+            self.limit(world, name)
+
+    def redrive(self, world: World) -> None:
+        rng = self.rng
+        queue = rng.choice(self.profile.queues)
+        if rng.random() < 0.95 and not queue.endswith(".dlq"):
+            queue += ".dlq"
+        count = rng.randint(1, world.settings.redrive_messages)
+        found = world.machine.oldest(queue, count)
+        ids = [entry[0][ID_AT:] for entry in found]
+        world.apply(Redrive(queue, ids, [self.assignment() for _ in ids]), count)
+
+    def administrate(self, world: World) -> None:
+        rng = self.rng
+        queue = rng.choice(self.profile.queues)
+        roll = rng.random()
+        if roll < 0.3:
+            world.apply(DeleteQueue(queue if rng.random() < 0.7 else f"{queue}.dlq"))
+            if rng.random() < 0.5:
+                self.create(world, queue)
+        elif roll < 0.7:
+            self.create(world, queue)
+        elif roll < 0.8:
+            self.create(world, rng.choice(("", "a\nb", "x" * 300, "é" * 200)))
+        elif roll < 0.9:
+            world.apply(CreateQueue("brief", None, None, rng.choice((1, 999, 10**12))))
+        else:
+            world.apply(SetConfig("greeting", rng.choice(("hello", ""))))
+
+    def some_queue(self, world: World) -> str:
+        """Mostly one that has something to consume."""
+        rng = self.rng
+        if rng.random() < 0.02:
+            return "nowhere"
+        names = list(world.machine.state.queues)
+        filled = [name for name in names if world.machine.state.queues[name].pending]
+        return rng.choice((filled if rng.random() < 0.7 else names) or self.profile.queues)
