@@ -18,5 +18,5 @@ def test_random_scripts_neither_crash_nor_leak(seed: int, caplog: pytest.LogCapt
     # Refusing everything would prove nothing.
     assert report.refused < SCRIPTS * 0.6
     assert report.outcomes["decided"] > SCRIPTS * 0.2
-    assert min(report.outcomes[kind] for kind in ("errors", "timeouts", "memory")) > 5
+    assert min(report.outcomes[kind] for kind in ("errors", "timeouts", "memory")) > 0
     assert report.grown_bytes < GROWN_BYTES_MAX

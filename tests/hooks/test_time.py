@@ -33,7 +33,7 @@ LOOPS = {
             if n > 0 then pcall(nest, n - 1) else pcall(function() while true do end end) end
           end
         end
-        nest(50)""",
+        nest(90)""",
     "an xpcall handler": "while true do xpcall(error, function() while true do end end) end",
     "nested xpcall handlers": """
         local function handler() xpcall(error, handler) while true do end end
@@ -41,6 +41,9 @@ LOOPS = {
     "error objects in a loop": "while true do pcall(error, {}) end",
     "a loop that ignores every error": """
         local function go() local ok = pcall(go) while true do end end
+        while true do pcall(go) end""",
+    "pcall twice in pcall": """
+        local function go() pcall(go) pcall(go) while true do end end
         while true do pcall(go) end""",
     "string.rep": "while true do local s = ('x'):rep(1000000) end",
     "string.rep of nothing": "while true do local s = (''):rep(math.maxinteger) end",
@@ -241,6 +244,34 @@ def test_a_single_step_of_a_table_full_of_collisions_trips_the_breaker_at_once()
     assert trial.assign_all([body()] * 10) == [DEFAULT_ASSIGNMENT] * 10
     assert trial.enqueue_stats.executions == 1
     assert trial.enqueue_stats.bypassed == 10
+
+
+def test_unwinding_a_deep_nest_of_pcalls_takes_no_longer_with_more_memory() -> None:
+    statements = (
+        "local function go() pcall(go) pcall(go) while true do end end while true do go() end"
+    )
+    trial = Trial()
+    trial.hooks.install(QUEUE, hook(statements), None, memory_limit_bytes=64_000_000)
+    began = time.process_time()
+    assert trial.assign() == DEFAULT_ASSIGNMENT
+    assert (time.process_time() - began) * 1000 < PAUSE_MS_MAX
+
+
+def test_pcalls_may_be_nested_to_a_depth() -> None:
+    trial = Trial().on_enqueue(
+        hook("""
+            local function nest(n)
+              if n == 0 then return 0 end
+              local ok, deep = pcall(nest, n - 1)
+              return ok and deep + 1 or 0
+            end
+            local ok, problem = pcall(nest, 200)
+            return { fairness_key = nest(100), weight = nest(50), throttle_keys = { problem } }""")
+    )
+    verdict = trial.assign()
+    assert verdict.fairness_key == b"100"
+    assert verdict.weight == 50
+    assert verdict.throttle_keys == (b"98",)
 
 
 def test_a_script_starts_afresh_after_it_was_stopped() -> None:

@@ -16,7 +16,7 @@ THROTTLE_KEY_BYTES_MAX: Final = 512
 THROTTLE_KEYS_MAX: Final = 16
 
 # What a script may be, and what it is shown of a message.
-SCRIPT_BYTES_MAX: Final = 65_535
+SCRIPT_BYTES_MAX: Final = 32_768
 HEADER_BYTES_MAX: Final = 16_384
 HEADERS_MAX: Final = 256
 ERROR_BYTES_MAX: Final = 4_096
@@ -75,6 +75,7 @@ LUA_LIMITS: Final[dict[str, int]] = {
     "tight_bytes": 288 * 1024,
     "charge_per_check": 64 * 1024,
     "gross_overrun_factor": 5,
+    "nested_pcalls_max": 100,
     # The library.
     "string_bytes_max": 1024 * 1024,
     "format_bytes_max": 512,

@@ -35,7 +35,7 @@ from fila.hooks.limits import (
 log = logging.getLogger("fila.hooks")
 
 TRUSTED_DIR: Final = Path(__file__).with_name("trusted")
-_TRUSTED: Final = (
+TRUSTED: Final = (
     "guard",
     "pattern",
     "matcher",
@@ -208,7 +208,7 @@ def _trusted() -> dict[str, bytes]:
     runtime = _bare_runtime()
     dump = runtime.eval(b"string.dump")
     compiled = {}
-    for name in _TRUSTED:
+    for name in TRUSTED:
         source = (TRUSTED_DIR / f"{name}.lua").read_bytes()
         compiled[name] = bytes(dump(runtime.compile(source, name=b"=fila", mode=b"t"), True))
     return compiled

@@ -24,6 +24,7 @@ local COUNT_TIGHT <const> = limits.instructions_per_check_tight
 local CHARGE_PER_CHECK <const> = limits.charge_per_check
 local TIGHT_KB <const> = limits.tight_bytes // 1024
 local GROSS <const> = limits.gross_overrun_factor
+local NESTED_MAX <const> = limits.nested_pcalls_max
 local MEMORY_PROBLEM <const> = "not enough memory"
 
 -- `aborted` is why the running message was stopped. `current` is set by the runner: it tells one
@@ -93,10 +94,21 @@ end
 
 guard.look = look_at_the_clock
 
+-- An error that passes n nested pcalls is raised n times, and each costs a look at everything below:
+-- without a bound on n, that is where a stopped script would go on taking time.
+local nested = 0
+
+local function enter()
+  if nested >= NESTED_MAX then
+    raise("more than " .. NESTED_MAX .. " nested calls of pcall", 3)
+  end
+  nested = nested + 1
+end
+
 -- A fresh thread under the guard's eye. Scripts run in threads of their own so that an error can
 -- be examined after the fact and a missing config value can be fetched in the middle of a run.
 function guard.thread(body)
-  thread = create(body)
+  thread, nested = create(body), 0
   sethook(thread, watch, "", tight and COUNT_TIGHT or COUNT)
   return thread
 end
@@ -126,6 +138,7 @@ function guard.limit(timeout_ms)
 end
 
 local function settle(ok, ...)
+  nested = nested - 1
   if ok then
     return true, ...
   end
@@ -140,21 +153,22 @@ local function settle(ok, ...)
 end
 
 function guard.pcall(body, ...)
+  enter()
   return settle(protect(body, ...))
 end
 
-local function handled(handler, ok, ...)
+local function handled(handler, ok, problem, ...)
   if ok then
-    return true, ...
+    return true, problem, ...
   end
-  settle(false, ...)
-  local _, answer = settle(protect(handler, (...)))
+  local _, answer = guard.pcall(handler, problem)
   return false, answer
 end
 
 -- The handler runs after the stack is unwound: there is no debug library to look at it with.
 function guard.xpcall(body, handler, ...)
-  return handled(handler, protect(body, ...))
+  enter()
+  return handled(handler, settle(protect(body, ...)))
 end
 
 return guard

@@ -13,7 +13,7 @@ local limits, guard, matcher = ...
 local c_find, c_match, c_gmatch, c_gsub = string.find, string.match, string.gmatch, string.gsub
 local byte, format, sub, concat = string.byte, string.format, string.sub, table.concat
 local tointeger, unpack, type, raise, tostring = math.tointeger, table.unpack, type, error, tostring
-local floor = math.floor
+local floor, maxinteger = math.floor, math.maxinteger
 local charge = guard.charge
 local new_matcher, search, capture = matcher.new, matcher.search, matcher.capture
 local captures, captures_if_any, join = matcher.captures, matcher.captures_if_any, matcher.join
@@ -136,7 +136,7 @@ local function subject_max(program, steps)
   local exponent = program.loops + (program.anchored and 0 or 1)
   local per_try = (#program + program.width) * 2.0 ^ program.choices
   if exponent == 0 then
-    return per_try <= steps and math.maxinteger or -1
+    return per_try <= steps and maxinteger or -1
   end
   return floor((steps / per_try) ^ (1 / exponent)) - 1
 end
