@@ -1,0 +1,160 @@
+"""The journal as one DataFrame: sealed parts and the hot tail, every event exactly once.
+
+Owns which files are read. A row can lie in several files for a moment: hot and sealed while a seal
+is under way, small and compacted while a compaction is. Their names say which numbers they hold, so
+what is read twice is left out by name, and no event has to be shuffled to be unique.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as fn
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from fila.journal import files
+from fila.journal.schema import arrow_schema, specification
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TYPES: Final[dict[str, DataType]] = {
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "string": StringType(),
+    "timestamp": TimestampType(),
+    "list<string>": ArrayType(StringType()),
+}
+
+
+class JournalMissing(Exception):  # noqa: N818
+    """There is no journal at that place."""
+
+
+class Part(NamedTuple):
+    """One sealed file, by its name: events `first` to `last` of one run of one broker."""
+
+    broker: str
+    epoch: int
+    first: int
+    last: int
+    date: str
+    path: str
+
+
+def read_events(
+    spark: SparkSession,
+    root: str,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    queue: str = "",
+) -> DataFrame:
+    """Events with start <= ts < end, of one queue or of all; those of the broker as a whole too."""
+    hot = _hot(root)  # before the parts: what is sealed meanwhile is then seen there
+    parts = covering(list_parts(spark, root))
+    if not parts and hot is None:
+        raise JournalMissing(
+            f"no journal in {root}: there are no events; is this the broker's journal.path, and "
+            "was it started with journal.enabled = true?"
+        )
+    read = [part for part in parts if _within(part.date, start, end)]
+    found: DataFrame | None = None
+    if read:
+        found = spark.read.schema(events_schema()).parquet(*[part.path for part in read])
+    if hot is not None:
+        tail = _unsealed(hot, parts)
+        if tail.num_rows or found is None:
+            frame = spark.createDataFrame(tail).to(events_schema())
+            found = frame if found is None else found.unionByName(frame)
+    if found is None:
+        found = spark.createDataFrame([], events_schema())
+    if start is not None:
+        found = found.where(fn.col("ts") >= fn.lit(start))
+    if end is not None:
+        found = found.where(fn.col("ts") < fn.lit(end))
+    return found.where(fn.col("queue").isin(queue, "")) if queue else found
+
+
+def events_schema() -> StructType:
+    """The events table as Spark knows it, from the one schema source."""
+    columns = specification()["tables"]["events"]["columns"]
+    return StructType([StructField(one["name"], _TYPES[one["type"]], True) for one in columns])
+
+
+def list_parts(spark: SparkSession, root: str) -> list[Part]:
+    """Every sealed part; hidden files, which may be half written, are none."""
+    if "://" not in root:
+        found = (Path(root) / "events").glob("date=*/part-*.parquet")
+        return sorted(part_of(str(path)) for path in found)
+    rows = (
+        spark.read.format("binaryFile")
+        .option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", "part-*.parquet")
+        .load(f"{root.rstrip('/')}/events")
+        .select("path")
+        .collect()
+    )
+    return sorted(part_of(row["path"]) for row in rows)
+
+
+def part_of(path: str) -> Part:
+    folder, _, name = path.rpartition("/")
+    broker, epoch, first, last = name.removeprefix("part-").removesuffix(".parquet").rsplit("-", 3)
+    date = folder.rpartition("date=")[2]
+    return Part(broker, int(epoch), int(first), int(last), date, path)
+
+
+def covering(parts: list[Part]) -> list[Part]:
+    """The parts without those whose events another one holds as well."""
+    kept: list[Part] = []
+    for part in sorted(parts, key=lambda one: (one.broker, one.epoch, one.first, -one.last)):
+        before = kept[-1] if kept else None
+        if before is not None and before[:2] == part[:2] and part.last <= before.last:
+            continue
+        kept.append(part)
+    return kept
+
+
+def _within(date: str, start: datetime | None, end: datetime | None) -> bool:
+    """Whether a part of this day can hold events of the time asked for."""
+    return (start is None or date >= start.astimezone(UTC).date().isoformat()) and (
+        end is None or date <= end.astimezone(UTC).date().isoformat()
+    )
+
+
+def _hot(root: str) -> Any:
+    """All hot rows as a table, None without any; a journal on a remote disk has no hot tail."""
+    if "://" in root:
+        return None
+    batches = []
+    for path in files.hot_files(Path(root)):
+        if files.stream_of(path).table == "events":
+            batches += files.read_hot(path)
+    if not batches:
+        return None
+    return pa.Table.from_batches(batches).cast(arrow_schema("events"))
+
+
+def _unsealed(hot: Any, parts: list[Part]) -> Any:
+    """Hot rows that no sealed part holds."""
+    sealed: dict[tuple[str, int], int] = {}
+    for part in parts:
+        key = (part.broker, part.epoch)
+        sealed[key] = max(part.last, sealed.get(key, 0))
+    for (broker, epoch), last in sealed.items():
+        mine = pc.and_(pc.equal(hot["broker"], broker), pc.equal(hot["epoch"], epoch))
+        hot = hot.filter(pc.invert(pc.and_(mine, pc.less_equal(hot["seq"], last))))
+    return hot

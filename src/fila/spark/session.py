@@ -1,0 +1,179 @@
+"""A Spark session: embedded by default, on a cluster when asked, quiet either way.
+
+Owns how Spark is started: Java, the Python its workers run, time zone, where its log goes, what is
+shipped to a cluster, and the line that says how far it is. Knows nothing of the jobs.
+
+The JVM inherits a file as its standard error, so a terminal sees results and our own progress line,
+not the JVM's chatter; when Spark fails to start, the end of that file is shown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from fila.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EMBEDDED: Final = "local[*]"
+_CLEAR_LINE: Final = "\r\x1b[K"
+_INTERVAL_S: Final = 0.2
+_SHOWN_LINES: Final = 12
+
+# What every session of ours has; `conf` overrides.
+_CONF: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # ours is shorter, and Spark's would go to its log
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "true",
+    # Exact percentages and sums want the types the journal has.
+    "spark.sql.ansi.enabled": "true",
+}
+
+
+class SparkUnavailable(Exception):  # noqa: N818
+    """Spark cannot be used here; the message says what is missing and what to do."""
+
+
+def get_spark(
+    master: str = "",
+    remote: str = "",
+    conf: Mapping[str, str] | None = None,
+    app: str = "fila",
+) -> SparkSession:
+    """A session on `remote` (Spark Connect), on `master`, or embedded in this machine."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkUnavailable(
+            f"{error.name} is missing; install the extra: pip install 'fila[spark]'"
+        ) from error
+    settings = {**_CONF, **(conf or {})}
+    # Workers run the Python this process runs, unless somebody said otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app)
+    if remote:
+        return _connect(builder, remote, conf or {})
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    master = master or EMBEDDED
+    if master.startswith("local"):
+        # A laptop's name often resolves to nothing the driver could listen on.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings.setdefault("spark.driver.memory", "2g")
+        settings.setdefault("spark.sql.shuffle.partitions", "4")
+    builder = builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = _started(builder, master)
+    if not master.startswith("local"):
+        spark.sparkContext.addPyFile(str(_package_zip()))
+    return spark
+
+
+@contextmanager
+def working(spark: SparkSession, what: str) -> Iterator[None]:
+    """Say on a terminal how many tasks are done while the block runs."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    line = threading.Thread(target=_draw, args=(spark, what, done), daemon=True)
+    line.start()
+    try:
+        yield
+    finally:
+        done.set()
+        line.join()
+
+
+def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{_CLEAR_LINE}starting Spark on {master} …")
+        sys.stderr.flush()
+    with tempfile.NamedTemporaryFile("w+", prefix="fila-spark-", suffix=".log") as log:
+        try:
+            with _stderr_into(log):
+                return builder.getOrCreate()
+        except Exception as error:
+            log.seek(0)
+            tail = log.read().strip().splitlines()[-_SHOWN_LINES:]
+            said = "\n".join(tail) or str(error)
+            raise SparkUnavailable(f"Spark did not start on {master}:\n{said}") from error
+        finally:
+            if sys.stderr.isatty():
+                sys.stderr.write(_CLEAR_LINE)
+
+
+def _connect(builder: SparkSession.Builder, remote: str, conf: Mapping[str, str]) -> SparkSession:
+    try:
+        builder = builder.remote(remote)
+        for name, value in conf.items():
+            builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.addArtifacts(str(_package_zip()), pyfile=True)
+        return spark
+    except ImportError as error:
+        raise SparkUnavailable(
+            f"{error}; Spark Connect needs more: pip install 'pyspark[connect]'"
+        ) from error
+    except Exception as error:
+        raise SparkUnavailable(f"no Spark Connect server at {remote}: {error}") from error
+
+
+def _package_zip() -> Path:
+    """This package as one file, for workers that do not have it installed."""
+    root = Path(__file__).resolve().parents[1]
+    target = Path(tempfile.mkdtemp(prefix="fila-spark-")) / "fila.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            if path.suffix in (".py", ".json", ".lua"):
+                archive.write(path, f"fila/{path.relative_to(root)}")
+    return target
+
+
+@contextmanager
+def _stderr_into(file: IO[str]) -> Iterator[None]:
+    """Processes started in the block inherit this file as their standard error."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _draw(spark: SparkSession, what: str, done: threading.Event) -> None:
+    started_at = time.monotonic()
+    tracker = None
+    try:
+        tracker = spark.sparkContext.statusTracker()
+    except Exception:  # Spark Connect has none
+        pass
+    while not done.wait(_INTERVAL_S):
+        tasks = ""
+        if tracker is not None:
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            known = [stage for stage in stages if stage is not None]
+            if known:
+                finished = sum(stage.numCompletedTasks for stage in known)
+                tasks = f", task {finished} of {sum(stage.numTasks for stage in known)}"
+        passed_s = time.monotonic() - started_at
+        sys.stderr.write(f"{_CLEAR_LINE}{what}{tasks} ({passed_s:.0f} s)")
+        sys.stderr.flush()
+    sys.stderr.write(_CLEAR_LINE)
+    sys.stderr.flush()
