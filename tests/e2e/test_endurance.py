@@ -138,6 +138,37 @@ def test_a_thousand_idle_connections_cost_little(own_broker: Make) -> None:
             wait_until(lambda: peer.stats("orders").active_consumers == 0, 5, "all to be gone")
 
 
+def test_clients_cannot_use_up_the_files_the_store_needs(own_broker: Make) -> None:
+    """720 files, 640 of them the store's: 80 connections, the rest is turned away."""
+
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (720, 720))
+
+    with own_broker(limits=few_files) as broker:
+        peer = broker.peer()
+        peer.create_queue("orders")
+        crowd = [broker.peer(handshake=False) for _ in range(200)]
+        with pytest.raises(Refused) as refused:
+            broker.peer(handshake=False).reply(0)
+        assert refused.value.code == errors.CHANNEL_FULL
+        assert refused.value.metadata == {"retry_after_ms": "1000"}
+        for _ in range(40):  # enough for new files in the store
+            peer.enqueue("orders", bytes(MiB))
+        for one in crowd:
+            one.close()
+        wait_until(lambda: connects(broker), 5, "room for another")
+        assert peer.stats("orders").depth == 40
+        assert "720 open files allows 80 connections" in broker.log()
+
+
+def connects(broker: Broker) -> bool:
+    try:
+        broker.peer().close()
+    except (Refused, Closed):
+        return False
+    return True
+
+
 def test_a_message_of_50_mib_travels_whole(own_broker: Make) -> None:
     with own_broker() as broker, broker.peer() as peer:
         peer.create_queue("orders")

@@ -13,6 +13,9 @@ from typing import Protocol, cast
 
 from fila.edges.grpc.frames import PREFACE
 from fila.edges.tls import ALPN_FIBP, ALPN_GRPC
+from fila.wire import bodies, errors, layouts
+from fila.wire import opcodes as op
+from fila.wire.frames import encode_frames
 
 
 class Connection(Protocol):
@@ -85,3 +88,17 @@ class Doorway(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
         self._closed(self)
+
+
+class TurnedAway(asyncio.Protocol):
+    """One connection too many: told so in FIBP, whatever it speaks, and closed."""
+
+    def __init__(self, connections_max: int) -> None:
+        text = f"there are {connections_max} connections, the limit; try again later"
+        error = bodies.Error(errors.CHANNEL_FULL, text, {"retry_after_ms": "1000"})
+        self._farewell = encode_frames(op.ERROR, 0, layouts.encode(error))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)
+        transport.write(self._farewell)
+        transport.close()

@@ -8,7 +8,7 @@ import socket
 import ssl
 
 from fila.broker.session import Sessions
-from fila.edges.door import Connection, Doorway
+from fila.edges.door import Connection, Doorway, TurnedAway
 from fila.edges.fibp import FibpConnection, FibpLimits
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
@@ -18,8 +18,14 @@ log = logging.getLogger("fila.listener")
 
 class Listener:
     def __init__(
-        self, sessions: Sessions, limits: FibpLimits, http2: Http2Limits | None = None
+        self,
+        sessions: Sessions,
+        limits: FibpLimits,
+        http2: Http2Limits | None = None,
+        connections_max: int = 10_000,
     ) -> None:
+        self._connections_max = connections_max
+        self._full = False
         self._sessions = sessions
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
@@ -56,7 +62,13 @@ class Listener:
         except TimeoutError:
             log.warning("connections did not close in time", extra={"open": len(self._connections)})
 
-    def _connect(self) -> Doorway:
+    def _connect(self) -> asyncio.Protocol:
+        full = len(self._connections) >= self._connections_max
+        if full and not self._full:
+            log.warning("too many connections", extra={"max_connections": self._connections_max})
+        self._full = full
+        if full:
+            return TurnedAway(self._connections_max)
         return Doorway(
             self._fibp, self._grpc, self._loop, self._limits.handshake_s, self._opened, self._closed
         )

@@ -27,6 +27,7 @@ from fila.hooks.policy import LuaHooks
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
 from fila.server.config import ConfigError
+from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
 from fila.server.settings import Settings
 from fila.storage.committer import OsCommitter
@@ -100,7 +101,12 @@ class Node:
         sessions = Sessions(
             self.broker, guard, secrets.token_hex, lambda: clock.now_ns() // 1_000_000
         )
-        self._listener = Listener(sessions, fibp_limits(settings), http2_limits(settings))
+        self._listener = Listener(
+            sessions,
+            fibp_limits(settings),
+            http2_limits(settings),
+            connections_allowed(settings.server.max_connections),
+        )
 
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""

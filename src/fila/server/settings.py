@@ -32,6 +32,12 @@ class ServerSettings:
     listen_addr: str = setting(
         "0.0.0.0:5555", "Address and port for clients. Port 0 binds a free port."
     )
+    max_connections: int = setting(
+        10_000,
+        "Open connections beyond which new ones are turned away. The limit on open files of the "
+        "process may allow fewer: the store keeps its share.",
+        low=1,
+    )
     shutdown_grace_ms: int = setting(
         4_000, "How long a stopping server waits for connections to close.", low=0, high=60_000
     )
