@@ -4,7 +4,7 @@ import pytest
 
 from fila.core import rows
 from fila.core.catalogue import name_fault
-from fila.core.command import Ack, Consume, CreateQueue, DeleteQueue, SetConfig
+from fila.core.command import Ack, Consume, CreateQueue, DeleteQueue, SetConfig, StoreAuth
 from fila.core.rejection import (
     INVALID_CONFIG_VALUE,
     QUEUE_ALREADY_EXISTS,
@@ -346,3 +346,15 @@ def test_a_limit_removed_and_set_again_starts_full() -> None:
     turns.turn(SetConfig("throttle.t", ""), SetConfig("throttle.t", "0,2"))
     assert turns.machine.state.buckets[b"t"].tokens == 2.0
     assert turns.restart().machine.state.buckets[b"t"].tokens == 2.0
+
+
+# --- rows of the auth family
+
+
+def test_an_auth_row_is_kept_and_removed_and_never_shows_in_the_config() -> None:
+    turns = Turns()
+    assert turns.turn(StoreAuth(b"key-1", b"hash")).replies == [None]
+    assert turns.rows(rows.AUTH) == [(b"key-1", b"hash")]
+    assert turns.restart().machine.state.config == {}
+    turns.turn(StoreAuth(b"key-1", None))
+    assert turns.rows(rows.AUTH) == []

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fila.core import rows
-from fila.core.command import Ack, Consume
+from fila.core.command import Ack, Consume, Hold
 from fila.core.effect import DELIVERED
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
@@ -77,6 +77,56 @@ def test_bodies_that_were_left_to_the_store_cost_their_bytes_too() -> None:
     turns.create("q")
     ids = turns.enqueue("q", count=5, body_bytes=100)
     assert turns.consume("q", prefetch_bytes=250).ids() == ids[:3]
+
+
+# --- held consumers
+
+
+def test_a_held_consumer_gets_nothing_until_it_is_resumed() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.consume("q", "slow")
+    assert turns.turn(Hold("q", "slow")).replies == [1]
+    ids = turns.enqueue("q", count=3)
+    assert turns.queue("q").leased == {}
+    assert turns.turn(Hold("q", "slow", held=False)).ids() == ids
+
+
+def test_credit_that_returns_to_a_held_consumer_brings_it_nothing() -> None:
+    turns = Turns()
+    turns.create("q")
+    ids = turns.enqueue("q", count=3)
+    turns.consume("q", "slow", prefetch=1)
+    turns.turn(Hold("q", "slow"))
+    assert turns.ack("q", ids[:1]).ids() == []
+    assert turns.turn(Hold("q", "slow", held=False)).ids() == [ids[1]]
+
+
+def test_others_get_what_a_held_consumer_does_not() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.consume("q", "slow")
+    turns.consume("q", "quick", connection=2)
+    turns.turn(Hold("q", "slow"))
+    assert len(turns.turn(turns.messages("q", count=4)).ids("quick")) == 4
+
+
+def test_holding_twice_or_holding_nobody_changes_nothing() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.consume("q", "slow")
+    turns.turn(Hold("q", "slow"))
+    assert turns.turn(Hold("q", "slow"), Hold("q", "nobody")).replies == [0, 0]
+
+
+def test_a_held_consumer_without_credit_is_not_resumed_into_the_round() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.enqueue("q", count=3)
+    turns.consume("q", "slow", prefetch=1)
+    turns.turn(Hold("q", "slow"))
+    assert turns.turn(Hold("q", "slow", held=False)).ids() == []
+    assert len(turns.queue("q").leased) == 1
 
 
 # --- several consumers

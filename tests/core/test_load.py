@@ -390,3 +390,15 @@ def test_a_restart_at_any_moment_changes_no_count_and_loses_no_message(
     assert stored == sum(
         again.queue(name).pending + len(again.queue(name).leased) for name in ("q", "q.dlq")
     )
+    # And everything that is stored can still be consumed, once, after the leases have run out.
+    again.set("throttle.t", "")
+    again.wait(5 * SECOND)
+    for name in ("q", "q.dlq"):
+        number = again.queue(name).number
+        expected = [
+            key[rows.ID_AT :] for key, _ in again.rows(rows.MESSAGES, rows.queue_prefix(number))
+        ]
+        got = again.drain(name, "last", connection=9).ids()
+        assert sorted(got) == sorted(expected)
+    assert again.rows(rows.MESSAGES) == []
+    assert again.machine.state.window_bytes == 0

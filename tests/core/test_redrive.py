@@ -162,7 +162,7 @@ def test_without_the_parent_queue_the_answer_says_to_create_it() -> None:
     assert "create it first" in reply.message
 
 
-# --- faults found by reading: each test says what must hold
+# --- what a redrive must not upset
 
 
 def test_a_redriven_weight_below_one_counts_as_one() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.command import Ack, Expire, Leave, Nack
+from fila.core.command import Ack, Expire, HandBack, Leave, Nack
 from fila.core.effect import ACKED, DEAD_LETTERED, EXPIRED, NACKED, RELEASED, REQUEUED
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, WEIGHT
 from fila.core.rejection import MESSAGE_NOT_FOUND, OK, QUEUE_NOT_FOUND, Rejection
@@ -309,6 +309,27 @@ def test_what_is_handed_back_goes_to_another_consumer_in_the_same_turn() -> None
     turns, ids = leased(2)
     turns.consume("q", "d", connection=2)
     assert turns.leave("q", "c", release=True).ids("d") == ids
+
+
+def test_a_goodbye_hands_back_what_departed_consumers_of_the_connection_hold() -> None:
+    turns, ids = leased(4, prefetch=2)
+    turns.consume("q", "other", prefetch=2, connection=2)
+    turns.leave("q", "c")  # cancelled, its leases stay
+    assert turns.turn(HandBack("q", 1)).replies == [2]
+    assert turns.queue("q").pending == 2
+    entries = turns.consume("q", "next", connection=3).entries()
+    assert [entry[0][rows.ID_AT :] for entry in entries] == ids[:2]
+    assert [entry[ATTEMPTS] for entry in entries] == [0, 0]
+    assert {one[0].consumer.id for one in turns.queue("q").leased.values() if one[0].consumer} == {
+        "other",
+        "next",
+    }
+
+
+def test_a_goodbye_of_a_connection_that_holds_nothing_changes_nothing() -> None:
+    turns, ids = leased(1)
+    assert turns.turn(HandBack("q", 5)).replies == [0]
+    assert list(turns.queue("q").leased) == ids
 
 
 # --- counters and events
