@@ -78,6 +78,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             run = whole_tokens(buckets, run, now)
             assert run, "the bench sets no limits"
         window = lane.window
+        if not window:
+            state.fill_window(lane)
+            assert window, "a lane without messages is not in the line"
         throttled_ns = lane.throttled_ns
         turn = active_ns - lane.head_active_ns
         freed = 0

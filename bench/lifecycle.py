@@ -92,7 +92,9 @@ class Lifecycle:
     def enqueue(self, count: int) -> Enqueue:
         ids = [number.to_bytes(16, "big") for number in range(self._next_id, self._next_id + count)]
         self._next_id += count
-        starts = [number * 251 % (len(_NOISE) - PAYLOAD_BYTES) for number in range(count)]
+        first = self._next_id
+        room = len(_NOISE) - PAYLOAD_BYTES
+        starts = [number * 251 % room for number in range(first, first + count)]
         bodies = [_HEAD + _NOISE[at : at + PAYLOAD_BYTES] for at in starts]
         return Enqueue("q", ids, bodies, list(islice(self._turn_of_keys, count)))
 

@@ -1,4 +1,4 @@
-"""After a restart a message is in memory only once its turn comes. Everything works all the same."""
+"""After a restart a message is in memory only once its turn comes; all works the same."""
 
 from __future__ import annotations
 
