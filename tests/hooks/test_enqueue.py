@@ -3,8 +3,12 @@ from __future__ import annotations
 import pytest
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT, WEIGHT_MAX, Assignment
+from fila.hooks.contract import HookSettings
 from fila.hooks.limits import FAIRNESS_KEY_BYTES_MAX, THROTTLE_KEY_BYTES_MAX, THROTTLE_KEYS_MAX
 from tests.hooks.trial import Trial, assigned, body, hook
+
+# These tests are not about time.
+PATIENT = HookSettings(timeout_ms=2_000)
 
 
 def failed(expression: str) -> str:
@@ -173,13 +177,13 @@ def test_there_may_be_many_throttle_keys_but_not_too_many() -> None:
     trial = Trial().on_enqueue(many_throttle_keys(THROTTLE_KEYS_MAX))
     assert len(trial.assign().throttle_keys) == THROTTLE_KEYS_MAX
     for count in (THROTTLE_KEYS_MAX + 1, 10_000):
-        trial = Trial().on_enqueue(many_throttle_keys(count))
+        trial = Trial(PATIENT).on_enqueue(many_throttle_keys(count))
         assert trial.assign() == DEFAULT_ASSIGNMENT
         assert "more than 16 throttle keys" in trial.enqueue_stats.last_problem
 
 
 def test_ten_thousand_copies_of_one_throttle_key_are_one() -> None:
-    trial = Trial().on_enqueue(
+    trial = Trial(PATIENT).on_enqueue(
         hook(
             "local keys = {} for i = 1, 10000 do keys[i] = 'k' end return { throttle_keys = keys }"
         )

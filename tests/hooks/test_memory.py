@@ -93,7 +93,7 @@ def test_a_script_that_keeps_a_little_of_every_message_is_started_afresh_at_its_
 
 
 def test_garbage_is_not_held_against_a_script() -> None:
-    trial = Trial().on_enqueue(
+    trial = Trial(PATIENT).on_enqueue(
         hook("local s = ('x'):rep(20000) local t = { s .. 1, s .. 2 } return { weight = #t[1] }")
     )
     for _ in range(20):
