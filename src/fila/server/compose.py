@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import secrets
@@ -157,7 +158,9 @@ class Node:
     def abandon(self) -> None:
         """Stop at once; what is committed is safe."""
         self.broker.stop()
-        self._store.close()
+        # A store that failed may fail to close as well; the first failure is the one to tell.
+        with contextlib.suppress(Exception):
+            self._store.close()
 
 
 def open_journal(settings: Settings, clock: Clock) -> Journal:
