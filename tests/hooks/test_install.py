@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT
-from fila.hooks.contract import HookError
+from fila.hooks.contract import HookError, HookSettings
 from fila.hooks.limits import SCRIPT_BYTES_MAX
 from tests.hooks.trial import MESSAGE_ID, MS, QUEUE, Trial, body, hook
 
@@ -132,6 +132,16 @@ def test_a_stored_script_that_failed_to_load_once_is_tried_again_after_the_cool_
     assert trial.assign().weight == 1
     trial.now_ns += 10_000 * MS
     assert trial.assign().weight == 7
+
+
+def test_a_broken_script_without_a_cool_down_is_tried_once_per_batch() -> None:
+    trial = Trial(HookSettings(breaker_cooldown_ms=0))
+    trial.hooks.install(QUEUE, "this is not lua", None, strict=False)
+    for _ in range(3):
+        assert trial.assign_all([body()] * 300) == [DEFAULT_ASSIGNMENT] * 300
+    assert trial.enqueue_stats.errors == 4
+    trial.hooks.install(QUEUE, hook("while true do end"), None)
+    assert trial.assign_all([body()] * 300) == [DEFAULT_ASSIGNMENT] * 300
 
 
 def test_one_queue_may_have_more_time_than_the_others() -> None:

@@ -93,7 +93,7 @@ class LuaScript:
         """Compile the script and run its main chunk."""
         if len(source) > SCRIPT_BYTES_MAX:
             text = f"the script is {len(source)} bytes long (limit {SCRIPT_BYTES_MAX})"
-            return (CODE_FAILED, 0, b"compile", text.encode(), False, 0.0)
+            return (CODE_FAILED, 0.0, b"compile", text.encode(), False)
         self._set_limit()
         return self._finish(self._load, source, budget_s)
 
@@ -142,11 +142,11 @@ class LuaScript:
             while answer[0] == CODE_ASK:
                 answer = self._tell(answer[1])
         except LuaMemoryError:
-            return (CODE_FAILED, 0, b"memory", b"not enough memory", False, 0.0)
+            return (CODE_FAILED, 0.0, b"memory", b"not enough memory", False)
         except LuaError as bug:
             # What scripts raise is caught in Lua: this is trusted Lua, and wrong. Say so, go on.
             log.exception("the hook layer itself failed; please report this")
-            return (CODE_FAILED, 0, b"bug", str(bug).encode(), False, 0.0)
+            return (CODE_FAILED, 0.0, b"bug", str(bug).encode(), False)
         return answer
 
     def _tell(self, key: bytes) -> Answer:

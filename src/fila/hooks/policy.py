@@ -14,7 +14,9 @@ from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, Failure
 from fila.hooks.assignments import Assignments
 from fila.hooks.contract import FailedItem, HookError, HookSettings, QueueHookStats
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
-from fila.hooks.script import EnqueueScript, FailureScript, Host
+from fila.hooks.on_enqueue import EnqueueScript
+from fila.hooks.on_failure import FailureScript
+from fila.hooks.script import Host
 
 log = logging.getLogger("fila.hooks")
 

@@ -12,29 +12,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from struct import pack, unpack
+from struct import pack
 from typing import Generic, NamedTuple, TypeVar
 
-from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
 from fila.hooks.assignments import Assignments
 from fila.hooks.body import headers_end
 from fila.hooks.breaker import Breaker
 from fila.hooks.contract import (
-    ON_ENQUEUE,
-    ON_FAILURE,
-    FailedItem,
     HookError,
     HookSettings,
     HookStats,
 )
 from fila.hooks.limits import (
-    BATCH_BYTES_MAX,
-    BATCH_MESSAGES_MAX,
     CODE_DONE,
     CODE_FAILED,
     CODE_FULL,
     CODE_MORE,
-    ERROR_BYTES_MAX,
+    CODE_PART,
     HEAD_BYTES,
     HEAD_BYTES_MAX,
     HEADER_BYTES_MAX,
@@ -124,14 +118,14 @@ class Script(Generic[Item, Verdict]):
         budget_s = self._timeout_s * (1 + count / MESSAGES_PER_EXTRA_TIMEOUT)
         verdicts: list[Verdict] = []
         while (done := len(verdicts)) < count:
-            if not self._breaker.allows(now_ns):
-                self._bypassed += count - done
-                verdicts += [self.default] * (count - done)
-            elif budget_s <= 0:
+            if budget_s <= 0:
                 self._give_up(count - done, verdicts, now_ns)
-            elif (lua := self._lua or self._revive(now_ns)) is not None:
+            elif self._breaker.allows(now_ns) and (lua := self._lua or self._revive(now_ns)):
                 part = self._part(items, done)
                 budget_s -= self._run_part(lua, part, version, now_ns, budget_s, verdicts)
+            else:
+                self._bypassed += count - done
+                verdicts += [self.default] * (count - done)
         self._busy_ns += self._host.clock() - began_ns
         return verdicts
 
@@ -177,30 +171,31 @@ class Script(Generic[Item, Verdict]):
     ) -> float:
         """Append verdicts for the part's first messages, or none if the script must start afresh.
 
-        Returns the seconds that failures have used up.
+        Returns the seconds used up: infinitely many if the batch as a whole took too long.
         """
         answer = self._ask(lua, part, self._head_bytes, version, budget_s)
+        spent_s = 0.0
+        if answer[0] == CODE_MORE:
+            spent_s, packed = answer[1], answer[2:]
+            self._took(packed, verdicts)
+            answer = self._ask_again(lua, part[len(packed)], version, budget_s)
         code = answer[0]
-        if code == CODE_MORE:
+        if code in (CODE_DONE, CODE_PART):
             self._took(answer[2:], verdicts)
-            item = part[answer[1]]
-            answer = self._ask_again(lua, item, version, budget_s)
-            code = answer[0]
-        if code == CODE_DONE:
-            self._took(answer[1:], verdicts)
         elif code == CODE_FAILED:
-            return self._failed(lua, answer, verdicts, now_ns)
-        elif code == CODE_MORE:
-            self._errors += 1
-            verdicts.append(self.default)
-            self._log(_TOO_MANY_HEADERS, now_ns)
+            self._failed(lua, answer, verdicts, now_ns)
+            if answer[2] == b"overrun":
+                return float("inf")
         elif code == CODE_FULL:
             self._lua = None
             self._memory += 1
             self._note(f"{self.hook}: kept more memory than its limit; started afresh", now_ns)
+            return spent_s
         else:
-            self._took(answer[2:], verdicts)
-        return 0.0
+            self._errors += 1
+            verdicts.append(self.default)
+            self._log(_TOO_MANY_HEADERS, now_ns)
+        return spent_s + float(answer[1])
 
     def _ask(
         self, lua: LuaScript, part: Sequence[Item], head_bytes: int, version: int, budget_s: float
@@ -213,7 +208,7 @@ class Script(Generic[Item, Verdict]):
         """For one message whose headers did not fit; later batches are cut longer if that helps."""
         head_bytes = headers_end(self._bodies((item,))[0], HEADER_BYTES_MAX, HEADERS_MAX)
         if head_bytes is None:
-            return (CODE_MORE,)
+            return (CODE_MORE, 0.0)
         if self._head_bytes < head_bytes <= HEAD_BYTES_MAX:
             self._head_bytes = 1 << (head_bytes - 1).bit_length()
         return self._ask(lua, (item,), head_bytes, version, budget_s)
@@ -225,10 +220,8 @@ class Script(Generic[Item, Verdict]):
             if self._breaker.failures and self._breaker.succeed():
                 log.info('queue "%s": %s works again', self._queue, self.hook)
 
-    def _failed(
-        self, lua: LuaScript, answer: Answer, verdicts: list[Verdict], now_ns: int
-    ) -> float:
-        _, _, kind, text, gross, spent_s = answer
+    def _failed(self, lua: LuaScript, answer: Answer, verdicts: list[Verdict], now_ns: int) -> None:
+        _, _, kind, text, gross = answer
         out_of_memory, packed = (text, ()) if kind == b"bug" else lua.decided()
         self._took(packed, verdicts)
         verdicts.append(self.default)
@@ -243,10 +236,6 @@ class Script(Generic[Item, Verdict]):
         else:
             self._errors += 1
         self._note(_printable(text), now_ns, at_once=gross)
-        if kind == b"overrun":
-            return float("inf")
-        seconds: float = spent_s
-        return seconds
 
     def _give_up(self, count: int, verdicts: list[Verdict], now_ns: int) -> None:
         """The batch's time is used up: the rest of it gets the defaults, each a failure."""
@@ -294,63 +283,6 @@ class Script(Generic[Item, Verdict]):
             f" ({self._unlogged} more failures since the last line)" if self._unlogged else "",
         )
         self._logged_ns, self._unlogged = now_ns, 0
-
-
-class EnqueueScript(Script[bytes, Assignment]):
-    """`on_enqueue`: bodies in, assignments out."""
-
-    hook = ON_ENQUEUE
-    default = DEFAULT_ASSIGNMENT
-
-    def _part(self, items: Sequence[bytes], start: int) -> Sequence[bytes]:
-        step = min(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX // self._head_bytes)
-        return items if not start and len(items) <= step else items[start : start + step]
-
-    def _pack(self, items: Sequence[bytes], head_bytes: int) -> bytes:
-        return b"".join([body[:head_bytes] for body in items])
-
-    def _bodies(self, items: Sequence[bytes]) -> Sequence[bytes]:
-        return items
-
-    def _read(self, packed: tuple[bytes, ...]) -> list[Assignment]:
-        return self._host.assignments.read(packed)
-
-
-class FailureScript(Script[FailedItem, FailureVerdict]):
-    """`on_failure`: failed messages in, verdicts out."""
-
-    hook = ON_FAILURE
-    default = RETRY_NOW
-
-    def _part(self, items: Sequence[FailedItem], start: int) -> Sequence[FailedItem]:
-        stop, room = start, BATCH_BYTES_MAX
-        for _, _, error, body in items[start : start + BATCH_MESSAGES_MAX]:
-            room -= 64 + min(len(error), ERROR_BYTES_MAX) + min(len(body), self._head_bytes)
-            if room < 0:
-                break
-            stop += 1
-        return items[start : max(stop, start + 1)]
-
-    def _pack(self, items: Sequence[FailedItem], head_bytes: int) -> bytes:
-        parts = []
-        for message_id, attempts, error, body in items:
-            h = message_id.hex()
-            text = f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
-            shown = error[:ERROR_BYTES_MAX]
-            parts.append(pack(">I36sH", attempts, text.encode(), len(shown)))
-            parts.append(shown)
-            parts.append(body[:head_bytes])
-        return b"".join(parts)
-
-    def _bodies(self, items: Sequence[FailedItem]) -> Sequence[bytes]:
-        return [item[3] for item in items]
-
-    def _read(self, packed: tuple[bytes, ...]) -> list[FailureVerdict]:
-        verdicts = []
-        for one in packed:
-            dead_letter, delay_ms = unpack(">BQ", one)
-            verdicts.append(FailureVerdict(dead_letter == 1, delay_ms))
-        return verdicts
 
 
 _TOO_MANY_HEADERS = (

@@ -13,6 +13,7 @@
 --
 -- The clock is the CPU time of the process: a machine that is busy with other work must not make a
 -- script fail, and asking the host for its clock would mean taking the GIL in the middle of a run.
+-- (Work of the process's other threads counts too: a script may get a little less than its limit.)
 
 local limits = ...
 
@@ -94,8 +95,8 @@ end
 
 guard.look = look_at_the_clock
 
--- An error that passes n nested pcalls is raised n times, and each costs a look at everything below:
--- without a bound on n, that is where a stopped script would go on taking time.
+-- An error that passes n nested pcalls is raised n times, and each costs a look at everything
+-- below: without a bound on n, that is where a stopped script would go on taking time.
 local nested = 0
 
 local function enter()

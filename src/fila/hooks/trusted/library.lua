@@ -10,9 +10,12 @@
 
 local limits, guard, pattern, join = ...
 
-local byte, char, format, lower, upper = string.byte, string.char, string.format, string.lower, string.upper
-local rep, reverse, sub, len, c_find, c_gsub = string.rep, string.reverse, string.sub, string.len, string.find, string.gsub
-local insert, move, remove, unpack, pack = table.insert, table.move, table.remove, table.unpack, table.pack
+local byte, char, format = string.byte, string.char, string.format
+local len, rep, sub = string.len, string.rep, string.sub
+local lower, upper, reverse = string.lower, string.upper, string.reverse
+local c_find, c_gsub = string.find, string.gsub
+local insert, move, remove = table.insert, table.move, table.remove
+local pack, unpack = table.pack, table.unpack
 local type, tostring, select, raise = type, tostring, select, error
 local tointeger = math.tointeger
 local charge = guard.charge
@@ -309,11 +312,15 @@ safe_math.randomseed = nil -- it answers with an address, and the broker seeds t
 ---------------------------------------------------------------------------------------------------
 -- Strings as objects and as numbers
 
+local function too_long(value)
+  return type(value) == "string" and #value > NUMBER_BYTES_MAX
+end
+
 local strings = {}
 for event, method in pairs(getmetatable("")) do
   if type(method) == "function" then
     strings[event] = function(a, b) -- arithmetic: reads both operands as numbers
-      if type(a) == "string" and #a > NUMBER_BYTES_MAX or type(b) == "string" and #b > NUMBER_BYTES_MAX then
+      if too_long(a) or too_long(b) then
         raise("attempt to perform arithmetic on a string value", 2)
       end
       return method(a, b)

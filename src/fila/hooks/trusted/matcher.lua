@@ -1,7 +1,7 @@
 -- The pattern matcher in Lua, for subjects on which the standard one could take too long.
 --
--- Works on a program that `pattern.lua` has read. It asks the standard matcher only for single items
--- and runs of one item, each linear in the subject; every choice and every step back is an
+-- Works on a program that `pattern.lua` has read. It asks the standard matcher only for single
+-- items and runs of one item, each linear in the subject; every choice and every step back is an
 -- instruction the guard can count. The results are those of the standard matcher.
 
 local limits, guard = ...

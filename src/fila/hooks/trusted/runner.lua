@@ -6,11 +6,12 @@
 --   learn(key, value), resume()  answer a question about config, then go on
 --   verdicts()                   after a failure: the script's line, and what was decided before
 -- `load`, `decide` and `resume` answer with a code from `limits.codes` first:
---   done, verdict...                        every message is decided (after `load`: done, 0)
---   part, decided, verdict...               enough for one answer, the rest is still to do
---   more, decided, verdict...               message `decided + 1` has longer headers than were given
---   ask, key                                the script wants a config value
---   failed, decided, kind, text, gross, spent_s     message `decided + 1` failed
+--   done, spent_s, verdict...         every message is decided
+--   part, spent_s, verdict...         enough for one answer, the rest is still to do
+--   more, spent_s, verdict...         the next message has longer headers than were given
+--   ask, key                          the script wants a config value
+--   failed, spent_s, kind, text, gross   the next message failed; see `verdicts`
+-- `spent_s` is 0 for scripts too fast to be worth a look at the clock.
 
 local limits, guard, fila, cache, environment, verdict, hook, queue = ...
 
@@ -19,8 +20,9 @@ local format, rep = string.format, string.rep
 local spread, type, load, raise = table.unpack, type, load, error
 local resume_thread, suspend, getinfo = coroutine.resume, coroutine.yield, debug.getinfo
 
-local DONE <const>, ASK <const>, MORE <const> = limits.codes.done, limits.codes.ask, limits.codes.more
-local FAILED <const>, PART <const> = limits.codes.failed, limits.codes.part
+local codes = limits.codes
+local DONE <const>, PART <const>, MORE <const> = codes.done, codes.part, codes.more
+local ASK <const>, FAILED <const> = codes.ask, codes.failed
 local LONG_VERDICT_BYTES <const> = limits.known_bytes_max
 local VERDICT_BYTES_MAX <const> = limits.verdict_bytes_per_answer
 local HEADERS_MAX <const> = limits.headers_max
@@ -102,7 +104,8 @@ function loops.on_enqueue()
       return MORE
     end
     local payload_size = size - (stop - at) - 4
-    local packed = pack_verdict(script({ headers = headers, payload_size = payload_size, queue = queue }))
+    local msg = { headers = headers, payload_size = payload_size, queue = queue }
+    local packed = pack_verdict(script(msg))
     verdicts[i], decided = packed, i
     at = next_at
     if #packed > LONG_VERDICT_BYTES then
@@ -202,29 +205,26 @@ end
 
 local function failure(problem)
   if problem == OUT_OF_MEMORY then
-    return FAILED, decided, "memory", problem, false, guard.spent_s() -- no room to say more
+    return FAILED, guard.spent_s(), "memory", problem, false -- no room to say more
   end
   local kind, text = guard.kind or "error", describe(problem)
   if kind == "error" then -- the script may go on with the next message, in a new thread
     thread = guard.thread(decide_forever)
   end
-  return FAILED, decided, kind, text, guard.gross, guard.spent_s()
+  return FAILED, guard.spent_s(), kind, text, guard.gross
 end
 
 local function go_on()
   local ok, code, key = resume_thread(thread)
-  if ok and code == DONE then
-    return DONE, spread(verdicts, 1, decided)
-  elseif ok and code == ASK then
+  if not ok then
+    if not cut_off(code) then
+      return failure(code)
+    end
+    code, thread = MORE, guard.thread(decide_forever)
+  elseif code == ASK then
     return ASK, key
-  elseif ok then
-    return code, decided, spread(verdicts, 1, decided)
   end
-  if cut_off(code) then
-    thread = guard.thread(decide_forever)
-    return MORE, decided, spread(verdicts, 1, decided)
-  end
-  return failure(code)
+  return code, guard.spent_s(), spread(verdicts, 1, decided)
 end
 
 ---------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ end
 local function load_script(source, budget_s)
   local chunk, problem = load(source, SOURCE, "t", environment)
   if not chunk then
-    return FAILED, 0, "compile", sub(problem, 1, TEXT_BYTES_MAX), false, 0
+    return FAILED, 0, "compile", sub(problem, 1, TEXT_BYTES_MAX), false
   end
   guard.batch(budget_s)
   thread = guard.thread(function()
@@ -248,7 +248,6 @@ local function load_script(source, budget_s)
       raise(format("the script does not define a function %s(msg)", hook), 0)
     end
     script = defined
-    verdicts[1], decided = 0, 1 -- so that `done` is never alone
     thread = guard.thread(decide_forever)
     return DONE
   end)

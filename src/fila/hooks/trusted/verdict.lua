@@ -113,7 +113,8 @@ local known, known_count = {}, 0
 local NONE <const> = false
 
 local function remember(weight, key, throttle, packed)
-  if #packed > limits.known_bytes_max or math_type(weight) ~= "integer" or type(key) ~= "string" then
+  local plain = math_type(weight) == "integer" and type(key) == "string"
+  if not plain or #packed > limits.known_bytes_max then
     return
   end
   if known_count >= limits.known_max then
