@@ -5,7 +5,6 @@ Written on `fila.wire` alone, so that what the SDK does or hides cannot colour a
 
 from __future__ import annotations
 
-import select
 import socket
 import struct
 import time
@@ -112,6 +111,13 @@ class Peer:
             raise Refused(*layouts.decode(bodies.Error, body))
         return opcode, body
 
+    def reply_or_refusal(self, request_id: int) -> None:
+        """Wait for an answer, whatever it is."""
+        try:
+            self.reply(request_id)
+        except Refused:
+            pass
+
     def request(
         self, record: tuple[Any, ...], expected: type[Body], timeout_s: float = WAIT_S
     ) -> Body:
@@ -134,13 +140,12 @@ class Peer:
         except Closed:
             pass
 
-    def read_what_is_there(self) -> None:
-        """Take in every frame that has arrived, without waiting."""
-        while not self.closed and select.select([self.socket], [], [], 0)[0]:
-            try:
-                self._read(time.monotonic() + WAIT_S)
-            except Closed:
-                return
+    def read(self, timeout_s: float) -> None:
+        """Take in what the next read brings, for whomever; return empty-handed in time."""
+        try:
+            self._read(time.monotonic() + timeout_s)
+        except Quiet:
+            pass
 
     # --- messages
 

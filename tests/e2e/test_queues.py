@@ -145,3 +145,25 @@ def test_a_list_of_many_queues_is_whole(peer: Peer, queue: str) -> None:
     for request in requests:
         peer.reply(request)
     assert set(names) <= set(peer.queues())
+
+
+@pytest.mark.parametrize("name", ["n" * 65_535, "\U0001f600" * 16_383], ids=["ASCII", "wide"])
+def test_a_name_too_long_to_quote_is_refused_with_a_reason_that_fits(peer: Peer, name: str) -> None:
+    """A reason longer than a string may be once stopped the broker."""
+    asks = [
+        bodies.Consume(name),
+        bodies.GetStats(name),
+        bodies.DeleteQueue(name),
+        bodies.CreateQueue(name),
+        bodies.Redrive(name),
+        bodies.SetConfig(name, "value"),
+        bodies.SetConfig("throttle.x", name),
+        bodies.RevokeApiKey(name),
+        bodies.GetAcl(name),
+        bodies.SetAcl(name, (bodies.Permission(name, name),)),
+        bodies.CreateApiKey(name),
+        bodies.CreateQueue("q", on_enqueue=name),
+    ]
+    for ask in asks:
+        peer.reply_or_refusal(peer.post(ask))
+    peer.ping()

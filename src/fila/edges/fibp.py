@@ -20,6 +20,7 @@ from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.edges import fibp_admin
+from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
@@ -160,7 +161,7 @@ class FibpConnection(asyncio.Protocol):
         self._open_session().forget(consumer)
         if request_id is not None:
             del self._consumers[request_id]
-            error = bodies.Error(why.code, why.message, {})
+            error = bodies.Error(why.code, clipped(why.message), {})
             self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
 
     def flush(self) -> None:
@@ -188,7 +189,7 @@ class FibpConnection(asyncio.Protocol):
 
     def refuse(self, request_id: int, fault: Rejection, metadata: dict[str, str]) -> None:
         """An Error frame when the turn is committed."""
-        error = bodies.Error(fault.code, fault.message, metadata)
+        error = bodies.Error(fault.code, clipped(fault.message), metadata)
         self.reply(op.ERROR, request_id, layouts.encode(error))
 
     def _reply_frame(self, data: bytes) -> None:

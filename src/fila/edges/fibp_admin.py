@@ -7,10 +7,11 @@ are Error frames.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker.session import Session
 from fila.core.rejection import Rejection
+from fila.edges.reason import clipped
 from fila.security.permission import Permission
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
@@ -159,7 +160,9 @@ def _refusal(fault: Rejection | None) -> Rejection | None:
     return fault if fault is not None and fault.code == errors.FORBIDDEN else None
 
 
-def _send(connection: FibpConnection, request_id: int, result: tuple[object, ...]) -> None:
+def _send(connection: FibpConnection, request_id: int, result: Any) -> None:
+    if getattr(result, "message", None):
+        result = result._replace(message=clipped(result.message))
     connection.reply(layouts.opcode_of(result), request_id, layouts.encode(result))
 
 
