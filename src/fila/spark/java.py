@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -74,3 +75,18 @@ def _candidates(environ: Mapping[str, str], homes: tuple[Path, ...]) -> Iterator
                 yield home
             elif (home / "Contents" / "Home" / "bin" / "java").exists():
                 yield home / "Contents" / "Home"
+
+
+def main() -> int:
+    """Say which Java there is; set-up asks this way."""
+    try:
+        java = find_java()
+    except JavaMissing as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 1
+    sys.stdout.write(f"Java {java.version} in {java.home}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

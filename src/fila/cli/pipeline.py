@@ -1,0 +1,341 @@
+"""`fila pipeline …`: reports over the lifecycle journal, on Spark.
+
+Owns the command line and where a report goes. The jobs are in `fila.spark`, which is imported only
+when one runs: the rest of the command line needs neither Spark nor Java.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.cli.failure import EXIT_FAILED, Failure, usage
+from fila.cli.options import Subparsers, command, verbs, whole_number
+from fila.cli.output import note, say, say_json, table
+
+if TYPE_CHECKING:
+    from fila.spark.report import Report
+
+DEFAULT_JOURNAL: Final = "data/journal"
+_PAIRS: Final = ("weight", "rate")  # options that are given as NAME=VALUE, several times
+_UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "pipeline",
+        "reports over the journal, on Spark: was it fair, and why did a tenant wait",
+        about="Read the journal a broker writes (journal.enabled = true) with Spark: embedded in\n"
+        "this machine by default, or on a cluster. Needs pip install 'fila[spark]' and Java 17+.",
+        examples="  fila pipeline doctor --journal data/journal\n"
+        "  fila pipeline fairness --from 1h --output html",
+    )
+    verb = verbs(parser)
+    fairness = _verb(
+        verb,
+        "fairness",
+        "deliveries against the fair share, with a verdict",
+        "Per queue, window and fairness key: what was delivered against the weighted fair share,\n"
+        "and PASS or FAIL for the bound that fair scheduling promises. Exits with 1 on FAIL.",
+        "  fila pipeline fairness\n  fila pipeline fairness --queue orders --window 5s --json",
+    )
+    _window(fairness)
+    delays = _verb(
+        verb,
+        "delays",
+        "where the waiting time of each key went",
+        "The keys that waited longest: how much of it was retry delay, throttling, lack of\n"
+        "consumers, their own backlog or others' turns, and who was served meanwhile.",
+        "  fila pipeline delays --from 30m\n  fila pipeline delays --key acme",
+    )
+    _top(delays)
+    delays.add_argument("--key", metavar="KEY", default="", help="this fairness key alone")
+    _verb(
+        verb,
+        "latency",
+        "percentiles of the wait per key",
+        "How long messages of each key waited to be delivered, and how old they were.",
+        "  fila pipeline latency --queue orders --output csv",
+    )
+    funnel = _verb(
+        verb,
+        "funnel",
+        "enqueued, delivered, acked, retried, dead-lettered",
+        "How many messages took each step, per queue and key.",
+        "  fila pipeline funnel --by queue",
+    )
+    funnel.add_argument(
+        "--by", choices=("key", "queue"), default="key", help="one row per (default %(default)s)"
+    )
+    errors = _verb(
+        verb,
+        "errors",
+        "failures grouped by what their texts have in common",
+        "Nacks and expired leases, grouped by error text without ids and numbers.",
+        "  fila pipeline errors --from 24h",
+    )
+    _top(errors)
+    _whatif(verb)
+    _verb(
+        verb,
+        "compact",
+        "merge the small parts of closed days",
+        "Merge the journal's parts of days that are over (UTC) into few large ones. Safe while\n"
+        "the broker writes and while others read.",
+        "  fila pipeline compact --journal data/journal",
+    )
+    _verb(
+        verb,
+        "doctor",
+        "check Java, Python on the workers, and the journal",
+        "Is everything there that the reports need, and is the journal whole? Exits with 1 if not.",
+        "  fila pipeline doctor",
+    )
+    report = _verb(
+        verb,
+        "report",
+        "fairness, delays, latency, funnel and errors on one page",
+        "All reports at once; made for --output html.",
+        "  fila pipeline report --output html:report.html",
+    )
+    _window(report)
+    _top(report)
+
+
+def run(args: argparse.Namespace) -> int:
+    where = _destination(args)
+    from fila.spark.java import JavaMissing
+    from fila.spark.session import SparkUnavailable
+
+    try:
+        from fila.spark.command import Request
+        from fila.spark.command import run as run_request
+
+        reports = run_request(
+            Request(
+                args.verb,
+                args.journal,
+                args.start,
+                args.end,
+                args.queue,
+                args.master,
+                args.remote,
+                dict(args.conf),
+                {**vars(args), **{name: dict(vars(args).get(name, ())) for name in _PAIRS}},
+            )
+        )
+        _write(reports, where, args)
+    except (JavaMissing, SparkUnavailable) as error:
+        raise Failure(str(error), "`fila pipeline doctor` checks everything") from error
+    except ImportError as error:
+        raise Failure(f"{error.name} is missing", "pip install 'fila[spark]'") from error
+    except Exception as error:
+        if type(error).__module__.startswith("fila.spark."):
+            raise Failure(str(error)) from error
+        raise
+    return EXIT_FAILED if any(report.failed for report in reports) else 0
+
+
+def _write(reports: list[Report], where: tuple[str, str], args: argparse.Namespace) -> None:
+    from fila.spark.report import as_csv, as_document
+
+    form, path = where
+    if form == "json":
+        documents = [as_document(report) for report in reports]
+        say_json(documents[0] if len(documents) == 1 else documents)
+    elif form == "csv":
+        sys.stdout.write("\n".join(as_csv(report) for report in reports))
+    elif form == "parquet":
+        for report in reports:
+            if report.frame is None:
+                raise usage(f"{report.name} has no rows to store; use another --output")
+            target = path if len(reports) == 1 else f"{path}/{report.name}"
+            report.frame.coalesce(1).write.parquet(target)
+            note(f"wrote {target}")
+    elif form == "html":
+        from fila.spark.page import page
+
+        target = path or f"fila-{args.verb}.html"
+        try:
+            Path(target).write_text(page(reports, args.journal), "utf-8")
+        except OSError as error:
+            raise Failure(f"cannot write {target}: {error.strerror or error}") from error
+        note(f"wrote {target}")
+    else:
+        say("\n\n".join(_text(report) for report in reports))
+
+
+def _text(report: Report) -> str:
+    from fila.spark.report import cell
+
+    parts = [report.heading, *report.said]
+    for one in report.tables:
+        if one.said:
+            parts.append("\n" + one.said)
+        rows = [[cell(value) for value in row] for row in one.rows]
+        headers = [name.upper() for name in one.columns]
+        parts.append("\n" + (table(headers, rows) if rows else "(nothing)"))
+    return "\n".join(parts)
+
+
+def _verb(
+    verb: Subparsers, name: str, summary: str, about: str, examples: str
+) -> argparse.ArgumentParser:
+    parser = command(verb, name, summary, about=about, examples=examples)
+    parser.add_argument(
+        "--journal",
+        metavar="PATH",
+        default=DEFAULT_JOURNAL,
+        help="the broker's journal directory, or any place Spark can read (default %(default)s)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="TIME",
+        type=_moment,
+        help="events from then on: 2026-01-31T12:00:00 (UTC), or 90s, 15m, 2h, 7d ago",
+    )
+    parser.add_argument(
+        "--to", dest="end", metavar="TIME", type=_moment, help="events before then; same forms"
+    )
+    parser.add_argument("--queue", metavar="QUEUE", default="", help="one queue (default: all)")
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        default="",
+        help="Spark master, such as local[2] or spark://host:7077 (default: all local cores)",
+    )
+    parser.add_argument(
+        "--remote", metavar="URL", default="", help="Spark Connect server: sc://host:15002"
+    )
+    parser.add_argument(
+        "--conf",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_pair("a setting NAME=VALUE"),
+        help="Spark setting; may be repeated",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FORM",
+        default="table",
+        help="table, json, csv, parquet:PATH, html or html:PATH (default %(default)s)",
+    )
+    return parser
+
+
+def _window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--window",
+        metavar="TIME",
+        type=_duration_s,
+        default=0.0,
+        help="length of a window: 5s, 1m (default: some sixty windows)",
+    )
+    parser.add_argument(
+        "--quantum",
+        metavar="N",
+        type=whole_number(1, "a quantum"),
+        default=1,
+        help="the quantum promised: the bound of the verdict (default %(default)s)",
+    )
+
+
+def _top(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=whole_number(1, "a number of rows"),
+        default=20,
+        help="rows to show (default %(default)s)",
+    )
+
+
+def _whatif(verb: Subparsers) -> None:
+    parser = _verb(
+        verb,
+        "whatif",
+        "replay the record with other weights, rates, quantum or consumers",
+        "Run the broker's own scheduler over the recorded arrivals, first as it was, for\n"
+        "calibration, then with the changes. Compares nothing if the record cannot be reproduced.",
+        "  fila pipeline whatif --queue orders --weight acme=3\n"
+        "  fila pipeline whatif --rate provider=50,50 --consumers 4",
+    )
+    parser.add_argument(
+        "--weight",
+        metavar="KEY=N",
+        action="append",
+        default=[],
+        type=_pair("a weight KEY=N", int),
+        help="another weight for a fairness key; may be repeated",
+    )
+    parser.add_argument(
+        "--rate",
+        metavar="KEY=RATE,BURST",
+        action="append",
+        default=[],
+        type=_pair("a limit KEY=RATE,BURST"),
+        help="another limit for a throttle key, without a value none; may be repeated",
+    )
+    count = whole_number(1, "a whole number above 0")
+    parser.add_argument("--quantum", metavar="N", type=count, default=0, help="another quantum")
+    parser.add_argument(
+        "--consumers", metavar="N", type=count, default=0, help="another number of consumers"
+    )
+    parser.add_argument(
+        "--recorded-quantum",
+        metavar="N",
+        type=count,
+        default=1,
+        help="the quantum the broker ran with (default %(default)s)",
+    )
+
+
+def _destination(args: argparse.Namespace) -> tuple[str, str]:
+    form, _, path = str(args.output).partition(":")
+    if args.json:
+        form = "json"
+    if form not in ("table", "json", "csv", "parquet", "html"):
+        raise usage(f'"{args.output}" is no output; use table, json, csv, parquet:PATH or html')
+    if form == "parquet" and not path:
+        raise usage("--output parquet needs a place: parquet:PATH")
+    return form, path
+
+
+def _pair(what: str, kind: Callable[[str], Any] = str) -> Callable[[str], tuple[str, Any]]:
+    def read(text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        try:
+            if not name or not equals:
+                raise ValueError
+            return name, kind(value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+
+    return read
+
+
+def _duration_s(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    if found is None or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 5s, 2m, 1h or 7d")
+    return float(found[1]) * _UNITS_S[found[2] or "s"]
+
+
+def _moment(text: str) -> datetime:
+    if re.fullmatch(r"\d+(?:\.\d+)?[smhd]", text):
+        return datetime.now(UTC) - timedelta(seconds=_duration_s(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a time such as 2026-01-31T12:00:00 nor one ago such as 15m"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,122 @@
+"""`fila pipeline …` from its arguments to its report: a session, the events asked for, one job.
+
+Owns what the common options mean. The command line itself is `fila.cli.pipeline`; nothing of Spark
+is imported before it is needed, so `doctor` can say what is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.spark import doctor
+from fila.spark.session import get_spark, working
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from fila.spark.report import Report
+
+# What keys held before the time asked for is known from the snapshots, one a minute by default.
+_LOOK_BACK: Final = timedelta(minutes=3)
+
+
+@dataclass
+class Request:
+    """What was asked."""
+
+    verb: str
+    journal: str
+    start: datetime | None = None
+    end: datetime | None = None
+    queue: str = ""
+    master: str = ""
+    remote: str = ""
+    conf: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def run(request: Request) -> list[Report]:
+    """The reports asked for."""
+    if request.verb == "doctor":
+        return [_doctor(request)]
+    spark = get_spark(request.master, request.remote, request.conf, f"fila {request.verb}")
+    with working(spark, request.verb):
+        return _reports(spark, request)
+
+
+def _reports(spark: SparkSession, request: Request) -> list[Report]:
+    from fila.spark import reports
+    from fila.spark.replay import Changes
+
+    options = request.options
+    if request.verb == "compact":
+        return [reports.compact_report(spark, request.journal, datetime.now(UTC).date())]
+    events = _events(spark, request)
+    if request.verb == "fairness":
+        return [_fairness(spark, request, events)]
+    if request.verb == "delays":
+        return [reports.delays_report(events, options["top"], options["key"])]
+    if request.verb == "latency":
+        return [reports.latency_report(events)]
+    if request.verb == "funnel":
+        return [reports.funnel_report(events, options["by"] == "key")]
+    if request.verb == "errors":
+        return [reports.errors_report(events, options["top"])]
+    if request.verb == "whatif":
+        changes = Changes(
+            options["weight"], options["rate"], options["quantum"], options["consumers"]
+        )
+        settings = _events(spark, request, start=None, queue="")
+        return [reports.whatif_report(events, settings, changes, options["recorded_quantum"])]
+    assert request.verb == "report"
+    return [
+        _fairness(spark, request, events),
+        reports.delays_report(events, options["top"], ""),
+        reports.latency_report(events),
+        reports.funnel_report(events, by_key=False),
+        reports.errors_report(events, options["top"]),
+    ]
+
+
+def _fairness(spark: SparkSession, request: Request, events: DataFrame) -> Report:
+    from fila.spark import reports
+
+    window_s = request.options["window"] or reports.fitting_window_s(events)
+    if request.start is not None:
+        events = _events(spark, request, start=request.start - _LOOK_BACK)
+    return reports.fairness_report(events, window_s, request.options["quantum"], request.start)
+
+
+def _doctor(request: Request) -> Report:
+    checks = doctor.local_checks()
+    if all(one.status == doctor.OK for one in checks) or request.remote:
+        spark = get_spark(request.master, request.remote, request.conf, "fila doctor")
+        checks.append(doctor.Check("spark", doctor.OK, spark.version))
+        with working(spark, "doctor"):
+            checks.append(doctor.worker_check(spark))
+            checks += doctor.journal_checks(spark, request.journal)
+    from fila.spark.report import Report, Table
+
+    failed = [one for one in checks if one.status == doctor.FAILED]
+    said = [f"{len(failed)} checks failed." if failed else "All is well."]
+    found = Table("checks", list(doctor.Check._fields), list(checks))
+    return Report("doctor", "Is everything there?", said, [found], failed=bool(failed))
+
+
+_AS_ASKED: Final = object()
+
+
+def _events(
+    spark: SparkSession, request: Request, start: Any = _AS_ASKED, queue: Any = _AS_ASKED
+) -> DataFrame:
+    from fila.spark.events import read_events
+
+    return read_events(
+        spark,
+        request.journal,
+        request.start if start is _AS_ASKED else start,
+        request.end,
+        request.queue if queue is _AS_ASKED else queue,
+    )
