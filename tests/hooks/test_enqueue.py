@@ -233,6 +233,24 @@ def test_the_same_answer_is_the_same_object_and_a_changed_one_is_not() -> None:
     assert elsewhere == Assignment(b"a", 1, (b"y",))
 
 
+def test_answers_are_remembered_as_they_were_given() -> None:
+    trial = Trial().on_enqueue(
+        "n = 0 answers = {\n"
+        "  { fairness_key = 7, weight = '3', throttle_keys = { 5 } },\n"
+        "  { fairness_key = '7', weight = 3, throttle_keys = { '5' } },\n"
+        "  { fairness_key = 7.0, weight = 3.0, throttle_keys = { 5.0 } },\n"
+        "  { weight = 3.9, throttle_keys = {} },\n"
+        "  { fairness_key = false, weight = '3.2', throttle_keys = false },\n"
+        "  { fairness_key = true, weight = true, throttle_keys = true },\n"
+        "  { fairness_key = {}, weight = {}, throttle_keys = { {} } },\n"
+        "}\n" + hook("n = n % #answers + 1 return answers[n]")
+    )
+    seven, three = Assignment(b"7", 3, (b"5",)), Assignment(b"default", 3, ())
+    expected = [seven] * 3 + [three] * 2 + [DEFAULT_ASSIGNMENT] * 2
+    assert trial.assign_all([body()] * 21) == expected * 3
+    assert trial.enqueue_stats.errors == 0
+
+
 def test_a_remembered_answer_does_not_hide_a_further_throttle_key() -> None:
     trial = Trial().on_enqueue(
         hook("return { fairness_key = 'a', weight = 2, throttle_keys = { 'x', msg.headers.t } }")

@@ -19,6 +19,8 @@ local FAIRNESS_KEY_BYTES_MAX <const> = limits.fairness_key_bytes_max
 local THROTTLE_KEY_BYTES_MAX <const> = limits.throttle_key_bytes_max
 local THROTTLE_KEYS_MAX <const> = limits.throttle_keys_max
 local NUMBER_BYTES_MAX <const> = limits.number_bytes_max
+local KNOWN_BYTES_MAX <const> = limits.known_bytes_max
+local KNOWN_MAX <const> = limits.known_max
 
 local function refuse(...)
   raise(format(...), 0)
@@ -108,16 +110,24 @@ local function throttle_part(list)
 end
 
 -- Most messages of a queue get one of a few assignments: those are remembered, by weight, fairness
--- key and only throttle key, and need no second check. NONE stands for no throttle key.
+-- key and only throttle key as the script gave them, and need no second check. NONE stands for a
+-- field that was left out.
 local known, known_count = {}, 0
 local NONE <const> = false
 
+local function can_be_remembered(value)
+  local kind = type(value)
+  return value == NONE or kind == "number" or kind == "string" and #value <= KNOWN_BYTES_MAX
+end
+
 local function remember(weight, key, throttle, packed)
-  local plain = math_type(weight) == "integer" and type(key) == "string"
-  if not plain or #packed > limits.known_bytes_max then
+  if
+    #packed > KNOWN_BYTES_MAX
+    or not (can_be_remembered(weight) and can_be_remembered(key) and can_be_remembered(throttle))
+  then
     return
   end
-  if known_count >= limits.known_max then
+  if known_count >= KNOWN_MAX then
     known, known_count = {}, 0
   end
   local by_key = known[weight] or {}
@@ -154,7 +164,7 @@ function verdict.on_enqueue(answer)
   if type(answer) ~= "table" then
     refuse("on_enqueue must return a table, got %s", type(answer))
   end
-  local key, weight, list = answer.fairness_key, answer.weight or 1, answer.throttle_keys
+  local key, weight, list = answer.fairness_key or NONE, answer.weight or 1, answer.throttle_keys
   local by_key = known[weight]
   local by_throttle = by_key and by_key[key]
   local throttle = NONE
@@ -170,9 +180,7 @@ function verdict.on_enqueue(answer)
   local packed = by_throttle and by_throttle[throttle]
   if not packed then
     packed = read_assignment(answer)
-    if throttle == NONE or type(throttle) == "string" then
-      remember(weight, key, throttle, packed)
-    end
+    remember(weight, key, throttle, packed)
   end
   return packed
 end
