@@ -6,6 +6,7 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,9 +19,7 @@ from fila.journal.schema import arrow_schema
 from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
-# Places in an Event, in the order of its fields.
-_PLACES: Final = {name: at for at, name in enumerate(Event._fields)}
-_NO_WAITS: Final = (0, 0, 0, 0, 0)
+_PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn")
 
 
 def events_batch(
@@ -28,60 +27,75 @@ def events_batch(
 ) -> Any:
     """A record batch of the events table; `counts` where rows stand for more than one event."""
     size = len(events)
-    columns = list(zip(*events, strict=True))
-
-    def column(name: str) -> tuple[Any, ...]:
-        return columns[_PLACES[name]]
-
-    ts = np.fromiter(column("ts_ns"), np.int64, size)
-    since = np.fromiter(column("since_ns"), np.int64, size)
-    ready = np.fromiter(column("ready_ns"), np.int64, size)
-    enqueued = np.fromiter(column("enqueued_ns"), np.int64, size)
-    waits = column("waits")
-    delivered = np.fromiter((wait is not None for wait in waits), np.bool_, size)
-    parts = np.array([wait or _NO_WAITS for wait in waits], np.int64).reshape(size, 5)
-    moments = (since[:, None] + np.cumsum(parts, axis=1)) // _US
-    starts = np.concatenate([(since // _US)[:, None], moments[:, :-1]], axis=1)
-    waits_us = moments - starts
-    strings = pa.string()
-    none_if_zero = _nullable
+    columns = dict(zip(Event._fields, zip(*events, strict=True), strict=True))
+    strings, int32, int64 = pa.string(), pa.int32(), pa.int64()
+    since = np.fromiter(columns["since_ns"], np.int64, size)
     arrays = {
         "seq": pa.array(np.arange(first_seq, first_seq + size)),
-        "ts": _time(ts),
-        "event": pa.array(column("event"), strings),
-        "queue": pa.array(column("queue"), strings),
-        "broker": pa.array([broker] * size, strings),
-        "epoch": pa.array(np.full(size, epoch, np.int64)),
-        "message_id": _ids(column("message_id")),
-        "attempt": pa.array(column("attempt"), pa.int32()),
-        "fairness_key": _texts(column("fairness_key")),
-        "weight": pa.array(column("weight"), pa.int64()),
-        "throttle_keys": pa.array(
-            [[key.decode() for key in keys] for keys in column("throttle_keys")],
-            pa.list_(strings),
-        ),
-        "key_pending": pa.array(column("key_pending"), pa.int64()),
-        "key_eligible": pa.array(column("key_eligible"), pa.int64()),
-        "key_leased": pa.array(column("key_leased"), pa.int64()),
-        "active_weight_before": pa.array(column("active_weight_before"), pa.int64()),
-        "active_keys": pa.array(column("active_keys"), pa.int64()),
-        "since": none_if_zero(since),
-        "ready_at": none_if_zero(ready),
-        "reason": pa.array(column("reason"), strings),
-        "error": pa.array(column("error"), strings),
-        "consumer": pa.array(column("consumer"), strings),
-        "credit_delta": pa.array(column("credit_delta"), pa.int32()),
-        "enqueued_at": none_if_zero(enqueued),
-        "payload_bytes": pa.array(column("body_bytes"), pa.int64()),
-        "source_queue": pa.array(column("source_queue"), strings),
+        "ts": _time(np.fromiter(columns["ts_ns"], np.int64, size)),
+        "event": _values(columns["event"], strings),
+        "queue": _values(columns["queue"], strings),
+        "broker": pa.repeat(pa.scalar(broker, strings), size),
+        "epoch": pa.repeat(pa.scalar(epoch, int64), size),
+        "message_id": _ids(columns["message_id"]),
+        "attempt": _values(columns["attempt"], int32),
+        "fairness_key": _values(columns["fairness_key"], pa.binary()).cast(strings),
+        "weight": _values(columns["weight"], int64),
+        "throttle_keys": _lists(columns["throttle_keys"]),
+        "key_pending": _values(columns["key_pending"], int64),
+        "key_eligible": _values(columns["key_eligible"], int64),
+        "key_leased": _values(columns["key_leased"], int64),
+        "active_weight_before": _values(columns["active_weight_before"], int64),
+        "active_keys": _values(columns["active_keys"], int64),
+        "since": _time(since, nullable=True),
+        "ready_at": _time(np.fromiter(columns["ready_ns"], np.int64, size), nullable=True),
+        "reason": _values(columns["reason"], strings),
+        "error": _values(columns["error"], strings),
+        "consumer": _values(columns["consumer"], strings),
+        "credit_delta": _values(columns["credit_delta"], int32),
+        "enqueued_at": _time(np.fromiter(columns["enqueued_ns"], np.int64, size), nullable=True),
+        "payload_bytes": _values(columns["body_bytes"], int64),
+        "source_queue": _values(columns["source_queue"], strings),
         "replay_of": pa.nulls(size, strings),
-        "events": pa.array(counts or np.ones(size, np.int64), pa.int64()),
+        "events": _values(tuple(counts) if counts else (1,) * size, int64),
+        **_waits(columns["waits"], since),
     }
-    names = ("retry", "throttled", "no_consumer", "own", "turn")
-    for at, name in enumerate(names):
-        arrays[f"wait_{name}_us"] = pa.array(waits_us[:, at], pa.int64(), mask=~delivered)
     schema = arrow_schema("events")
     return pa.record_batch([arrays[field.name] for field in schema], schema=schema)
+
+
+def _waits(waits: tuple[Any, ...], since: Any) -> dict[str, Any]:
+    """The five parts of each delivered message's wait in microseconds; null for the others."""
+    size = len(waits)
+    known = [wait for wait in waits if wait is not None]
+    if not known:
+        return {f"wait_{name}_us": pa.nulls(size, pa.int64()) for name in _PARTS}
+    delivered = np.fromiter((wait is not None for wait in waits), np.bool_, size)
+    flat = np.fromiter(chain.from_iterable(known), np.int64, 5 * len(known))
+    began = since[delivered][:, None]
+    moments = np.concatenate([began, began + np.cumsum(flat.reshape(-1, 5), axis=1)], axis=1)
+    parts = np.zeros((size, 5), np.int64)
+    parts[delivered] = np.diff(moments // _US, axis=1)
+    nulls = ~delivered
+    return {
+        f"wait_{name}_us": pa.array(parts[:, at], pa.int64(), mask=nulls)
+        for at, name in enumerate(_PARTS)
+    }
+
+
+def _values(values: tuple[Any, ...], kind: Any) -> Any:
+    """A column; most columns of most batches hold one value throughout, which is cheap to say."""
+    first = values[0]
+    if values.count(first) == len(values):
+        return pa.repeat(pa.scalar(first, kind), len(values))
+    return pa.array(values, kind)
+
+
+def _lists(values: tuple[tuple[bytes, ...], ...]) -> Any:
+    kind = pa.list_(pa.string())
+    if not any(values):
+        return pa.repeat(pa.scalar([], kind), len(values))
+    return pa.array([[key.decode() for key in keys] for keys in values], kind)
 
 
 class Enqueued(NamedTuple):
@@ -130,22 +144,18 @@ def _setting(event: Event) -> tuple[str, str]:
     return key, value
 
 
-def _time(ns: Any) -> Any:
-    return pa.array(ns // _US, pa.timestamp("us", "UTC"))
-
-
-def _nullable(ns: Any) -> Any:
-    return pa.array(ns // _US, pa.timestamp("us", "UTC"), mask=ns == 0)
-
-
-def _texts(values: tuple[bytes, ...]) -> Any:
-    return pa.array(values, pa.binary()).cast(pa.string())
+def _time(ns: Any, nullable: bool = False) -> Any:
+    """Nanoseconds to timestamps; 0 means that there is none, where there may be none."""
+    return pa.array(ns // _US, pa.timestamp("us", "UTC"), mask=ns == 0 if nullable else None)
 
 
 def _ids(ids: tuple[bytes, ...]) -> Any:
     """Sixteen bytes to the text form, all at once; an empty id is null."""
-    present = np.fromiter((len(id) == 16 for id in ids), np.bool_, len(ids))
-    raw = b"".join(id if len(id) == 16 else bytes(16) for id in ids)
+    raw = b"".join(ids)
+    present = None
+    if len(raw) != 16 * len(ids):
+        present = np.fromiter((len(id) == 16 for id in ids), np.bool_, len(ids))
+        raw = b"".join([id or bytes(16) for id in ids])
     digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(len(ids), 32)
     text = np.full((len(ids), 36), ord("-"), np.uint8)
     at = 0
@@ -156,6 +166,6 @@ def _ids(ids: tuple[bytes, ...]) -> Any:
     strings = pa.StringArray.from_buffers(
         len(ids), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text.tobytes())
     )
-    if present.all():
+    if present is None:
         return strings
     return pc.if_else(pa.array(present), strings, pa.scalar(None, pa.string()))
