@@ -40,7 +40,7 @@ class FibpLimits(NamedTuple):
     message_bytes_max: int = 64 * 1024 * 1024
     assembly_streams_max: int = 16
     unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
-    outbound_bytes_max: int = 64 * 1024 * 1024  # beyond: no more requests
+    outbound_bytes_max: int = 64 * 1024 * 1024  # replies beyond: no more requests
     messages_max: int = 65_536  # in one Enqueue, Ack or Nack
     consumers_max: int = 1_024
     handshake_s: float = 30.0
@@ -73,6 +73,7 @@ class FibpConnection(asyncio.Protocol):
         self._backlog: deque[Frame] = deque()
         self._backlog_errors: list[FrameError] = []
         self._due_bytes = 0  # replies on their way to the commit
+        self._piled_bytes = 0  # replies made since the client fell behind with reading
         self._out: list[bytes] = []
         self._reading = True
         self._congested = False
@@ -111,6 +112,7 @@ class FibpConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._congested = False
+        self._piled_bytes = 0
         if self._transport is not None and not self._transport.is_closing():
             self._open_session().resume()
             self._go_on()
@@ -128,6 +130,8 @@ class FibpConnection(asyncio.Protocol):
 
     def send(self, data: bytes) -> None:
         self._due_bytes -= len(data)
+        if self._congested:
+            self._piled_bytes += len(data)
         self._out.append(data)
 
     def deliver(self, delivery: Delivery) -> None:
@@ -228,12 +232,10 @@ class FibpConnection(asyncio.Protocol):
 
     def _room(self) -> bool:
         """Whether the client may have more replies made for it."""
-        if self._due_bytes > self._limits.unsent_bytes_max:
-            return False
-        transport = self._transport
-        if not self._congested or transport is None:
-            return True
-        return transport.get_write_buffer_size() <= self._limits.outbound_bytes_max
+        return (
+            self._due_bytes <= self._limits.unsent_bytes_max
+            and self._piled_bytes <= self._limits.outbound_bytes_max
+        )
 
     def _read(self, on: bool) -> None:
         transport = self._transport

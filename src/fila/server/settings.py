@@ -95,7 +95,7 @@ class FibpSettings:
         MiB, "Unsent bytes after which a connection's consumers get nothing more.", low=4_096
     )
     max_outbound_bytes: int = setting(
-        64 * MiB, "Unsent bytes after which a connection is not read from.", low=MiB
+        64 * MiB, "Unread replies after which a connection is not read from.", low=MiB
     )
     max_consumers_per_connection: int = setting(1_024, "Consumers on one connection.", low=1)
     prefetch: int = setting(
