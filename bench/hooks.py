@@ -130,9 +130,9 @@ def _measure(
         "single p50 µs": _us(single[len(single) // 2]),
         "single p99 µs": _us(single[len(single) * 99 // 100]),
     }
-    batch = sorted(_timed(call, hooks, bodies) for _ in range(batches)) or [0]
-    row["batch µs/msg p50"] = _us(batch[len(batch) // 2] / BATCH)
-    row["batch µs/msg p99"] = _us(batch[len(batch) * 99 // 100] / BATCH)
+    batch = sorted(_timed(call, hooks, bodies) for _ in range(batches))
+    row["batch µs/msg p50"] = _us(batch[len(batch) // 2] / BATCH) if batch else "-"
+    row["batch µs/msg p99"] = _us(batch[len(batch) * 99 // 100] / BATCH) if batch else "-"
     return row
 
 
