@@ -47,9 +47,17 @@ def test_after_a_restart_it_continues_from_what_was_stored() -> None:
     time.wall_ns -= 60_000 * MS  # the machine came back with a clock a minute behind
     clock = time.clock()
     clock.never_before(START_NS)
-    assert clock.now_ns() == START_NS + MS
+    assert clock.now_ns() == START_NS + MS  # after the rest of that millisecond
     time.pass_ms(3)
     assert clock.now_ns() == START_NS + 4 * MS
+
+
+def test_a_start_waits_out_the_millisecond_it_found_in_the_store() -> None:
+    time = Time()
+    clock = time.clock()
+    clock.never_before(START_NS + MS // 2)
+    assert START_NS + MS <= clock.now_ns() <= START_NS + 2 * MS
+    assert clock.now_ns() - time.wall_ns <= MS // 2
 
 
 def test_a_clock_that_is_ahead_is_left_alone() -> None:

@@ -35,7 +35,9 @@ class Time:
         self.monotonic_ns += int(ms * MS)
 
     def clock(self) -> Clock:
-        return Clock(lambda: self.wall_ns, lambda: self.monotonic_ns)
+        return Clock(
+            lambda: self.wall_ns, lambda: self.monotonic_ns, lambda s: self.pass_ms(s * 1_000)
+        )
 
 
 class Timer:

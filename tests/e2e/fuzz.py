@@ -100,7 +100,7 @@ class Generator:
                     chance.choice((0, 1, 1_000, 2**64 - 1)),
                 ),
                 bodies.CreateQueue(text),
-                bodies.DeleteQueue(queue),
+                bodies.DeleteQueue(queue if chance.random() < 0.1 else text),
                 bodies.GetStats(queue),
                 bodies.ListQueues(),
                 bodies.SetConfig(text, chance.choice(TEXTS)),
@@ -294,6 +294,8 @@ class Fuzz:
         began = time.monotonic()
         with self.broker.peer() as peer:
             peer.create_queue(HEALTHY_QUEUE)
+            for number in range(QUEUES // 2):  # half of their queues are there, for deeper harm
+                peer.create_queue(f"f{number}", SCRIPTS[2] if number % 2 else None)
         report.rss_start = self.broker.rss_bytes()
         healthy = [Healthy(self.broker) for _ in range(2)]
         for one in healthy:

@@ -18,19 +18,23 @@ class Clock:
         self,
         wall_ns: Callable[[], int] = time.time_ns,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._monotonic_ns = monotonic_ns
+        self._sleep = sleep
         self._offset_ns = wall_ns() - monotonic_ns()
 
     def now_ns(self) -> int:
         return self._monotonic_ns() + self._offset_ns
 
     def never_before(self, floor_ns: int) -> None:
-        """Continue a millisecond after `floor_ns` if the clock lies before that: ids carry
+        """Continue from `floor_ns` if the clock lies before it, in a new millisecond: ids carry
         milliseconds, and a restarted broker must not make any in one it has used before."""
-        behind = floor_ns + _MS - self.now_ns()
+        behind = floor_ns - self.now_ns()
         if behind > 0:
             self._offset_ns += behind
+        while self.now_ns() // _MS <= floor_ns // _MS:
+            self._sleep(0.0002)
 
 
 def elapsed_ns() -> int:
