@@ -52,7 +52,7 @@ check: $(READY)  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check src tests bench spec
 	@$(BIN)/ruff format --check src tests bench spec
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache | tail -n 12
+	@$(BIN)/lint-imports --no-cache
 
 format: $(READY)  ## format and fix what ruff can
 	@$(BIN)/ruff check --fix src tests bench spec

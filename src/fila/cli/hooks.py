@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fila.cli.failure import EXIT_FAILED, Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
+from fila.cli.script import script
 
 if TYPE_CHECKING:
     from fila.hooks.rehearsal import Sample, Tried
@@ -85,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("fila.hooks").propagate = False
     try:
         tried = rehearsal.rehearse(
-            _script(args.on_enqueue),
-            _script(args.on_failure),
+            script(args.on_enqueue),
+            script(args.on_failure),
             _samples(args.messages),
             queue=args.queue,
             config=dict(_pair(text) for text in args.config),
@@ -114,20 +115,6 @@ def _samples(path: str | None) -> list[Sample]:
     try:
         with open(path, encoding="utf-8") as lines:
             return read_samples(lines)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise Failure(f"{path} is not UTF-8 text (byte {error.start})") from error
-
-
-def _script(text: str | None) -> str | None:
-    """The script itself, or the contents of the file that @ names."""
-    if text is None or not text.startswith("@"):
-        return text
-    path = text[1:]
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
     except OSError as error:
         raise unreadable(path, error) from error
     except UnicodeDecodeError as error:

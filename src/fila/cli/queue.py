@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from fila.cli import connection, stats
-from fila.cli.failure import Failure, unreadable
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import say, say_json, shown
+from fila.cli.script import script
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace) -> int:
-    on_enqueue = _script(args.on_enqueue)
-    on_failure = _script(args.on_failure)
+    on_enqueue = script(args.on_enqueue)
+    on_failure = script(args.on_failure)
     with connection.open_client(args) as client:
         client.create_queue(
             args.name,
@@ -118,17 +118,3 @@ def _list(args: argparse.Namespace) -> int:
     else:
         say(stats.summaries_text(queues) if queues else "No queues found.")
     return 0
-
-
-def _script(text: str | None) -> str | None:
-    """The script itself, or the contents of the file that @ names."""
-    if text is None or not text.startswith("@"):
-        return text
-    path = text[1:]
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise Failure(f"{path} is not UTF-8 text (byte {error.start})") from error

@@ -35,6 +35,8 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
     `seen` holds the last number already read of each (broker, epoch): older parts are skipped.
     """
     seen = {} if seen is None else seen
+    # The tail is read first: what is sealed while we look is then found among the parts.
+    tail = [(files.stream_of(path), files.read_hot(path)) for path in files.hot_files(root)]
     for path in sealed_parts(root, "events"):
         _, broker, epoch, _, last = _name_of(path)
         if last <= seen.get((broker, epoch), 0):
@@ -45,10 +47,8 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
             continue  # retired this moment
         seen[broker, epoch] = last
         yield table
-    for path in files.hot_files(root):
-        stream = files.stream_of(path)
-        batches = files.read_hot(path) if stream.table == "events" else []
-        if batches:
+    for stream, batches in tail:
+        if batches and stream.table == "events":
             table = pa.Table.from_batches(batches)
             sealed = seen.get((stream.broker, stream.epoch), 0)
             yield table.filter(pc.greater(table["seq"], sealed))
