@@ -1,0 +1,66 @@
+"""Fixtures: a broker shared by the tests of one worker, and the official client."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import Broker
+from tests.grpc.client import Client
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker per worker, for tests that touch nothing but queues of their own."""
+    with Broker(tmp_path_factory.mktemp("grpc-broker") / "data") as started:
+        yield started
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Callable[..., Broker]]:
+    """Makes brokers for one test alone."""
+    made: list[Broker] = []
+
+    def make(**options: object) -> Broker:
+        broker = Broker(tmp_path / f"data{len(made)}", **options)  # type: ignore[arg-type]
+        made.append(broker)
+        return broker
+
+    yield make
+    for broker in made:
+        broker.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[Client]:
+    with Client(broker.address) as connected:
+        yield connected
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue name no other test uses."""
+    return f"grpc-{next(_names)}"
+
+
+@pytest.fixture
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program in a process of its own."""
+
+    def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
