@@ -36,6 +36,7 @@ class Broker:
         """`settings` are `section.key` → value; `limits` runs in the process before it starts."""
         self.data_dir = data_dir
         self.settings = dict(settings or {})
+        self.listen = "127.0.0.1:0"
         self.address = ("", 0)
         self.port_file = data_dir.with_name(data_dir.name + ".port")
         self.log_file = data_dir.with_name(data_dir.name + ".log")
@@ -58,6 +59,7 @@ class Broker:
 
     def launch(self) -> None:
         """Start without waiting."""
+        assert self._process is None or self._ended(), "it is running already"
         self.port_file.unlink(missing_ok=True)
         environ = {name: text for name, text in os.environ.items() if not name.startswith("FILA_")}
         environ["FILA_PORT_FILE"] = str(self.port_file)
@@ -65,7 +67,7 @@ class Broker:
             environ["FILA_" + name.replace(".", "__").upper()] = str(value)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [*server_command(), "--listen", "127.0.0.1:0", "--data-dir", str(self.data_dir)],
+                [*server_command(), "--listen", self.listen, "--data-dir", str(self.data_dir)],
                 env=environ,
                 cwd=self.data_dir.parent,
                 stdin=subprocess.DEVNULL,
