@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.e2e.process import Broker
 from tests.grpc.client import Client
+
+# A busy machine is no fault of the codecs.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 _names = itertools.count(1)
 
@@ -48,19 +51,3 @@ def client(broker: Broker) -> Iterator[Client]:
 def queue() -> str:
     """A queue name no other test uses."""
     return f"grpc-{next(_names)}"
-
-
-@pytest.fixture
-def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program in a process of its own."""
-
-    def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.core.effect import Delivery
@@ -26,7 +26,6 @@ MANY = 65_536
 
 
 @given(st.lists(messages, max_size=6), numbers)
-@settings(deadline=None)
 def test_a_request_means_what_the_generated_class_says(
     wanted: list[pb.EnqueueMessage], number: int
 ) -> None:
@@ -42,7 +41,6 @@ def test_a_request_means_what_the_generated_class_says(
 
 
 @given(st.lists(st.builds(pb.NackMessage, queue=texts, message_id=texts, error=long_texts)))
-@settings(deadline=None)
 def test_settlements_mean_what_the_generated_class_says(wanted: list[pb.NackMessage]) -> None:
     found = hot.decode_settlements(pb.NackRequest(messages=wanted).SerializeToString(), MANY)
     assert [(queue.decode(), id.decode(), error.decode()) for queue, id, error in found] == [
@@ -51,7 +49,6 @@ def test_settlements_mean_what_the_generated_class_says(wanted: list[pb.NackMess
 
 
 @given(st.binary(max_size=200))
-@settings(deadline=None)
 def test_bytes_the_generated_class_refuses_are_refused_and_others_read_alike(data: bytes) -> None:
     # Groups are the one thing only the generated classes still read: nobody sends them.
     try:
@@ -70,7 +67,6 @@ def test_bytes_the_generated_class_refuses_are_refused_and_others_read_alike(dat
 
 
 @given(st.lists(messages, min_size=1, max_size=3), st.data())
-@settings(deadline=None)
 def test_a_request_cut_short_is_refused_or_reads_as_less(
     wanted: list[pb.EnqueueMessage], data: st.DataObject
 ) -> None:
@@ -174,7 +170,6 @@ delivered = st.tuples(
 
 
 @given(st.lists(delivered, min_size=1, max_size=5), st.integers(0, 2**62), texts)
-@settings(deadline=None)
 def test_a_delivery_reads_as_it_was_meant(wanted: list[Any], leased_ns: int, queue: str) -> None:
     encoder = DeliveryEncoder(queue)
     for _ in range(2):  # the second time with labels it remembers

@@ -140,7 +140,7 @@ def test_remembered_fields_are_forgotten_when_the_table_changes() -> None:
     st.lists(st.integers(0, 200_000), max_size=6),
     st.sampled_from((0, 1_000, 16_384, 65_535, 200_000)),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_is_sent_arrives_whatever_the_windows(sizes: list[int], window: int) -> None:
     pair = Pair()
     pair.client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
@@ -541,7 +541,7 @@ def test_the_first_frame_must_be_settings() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_bytes_raise_anything_but_a_protocol_error(draw: st.DataObject) -> None:
     raw = Raw()
     pieces = st.one_of(
