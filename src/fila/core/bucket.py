@@ -26,7 +26,7 @@ class Bucket:
         self.burst = burst
         self.tokens = burst  # a new bucket starts full
         self.at_ns = now
-        self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes parked on it, by their turn
+        self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes in line for it
         self.armed_ns = 0  # when the deadline heap will look at the waiters; 0: not armed
         self.dirty = False
 

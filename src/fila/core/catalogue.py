@@ -15,7 +15,7 @@ from fila.core.batch import (
 from fila.core.bucket import Bucket
 from fila.core.command import CreateQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
-from fila.core.lane import EMPTY
+from fila.core.lane import EMPTY, PARKED
 from fila.core.ledger import Group
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.rejection import Rejection, invalid_value
@@ -129,8 +129,10 @@ def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:
             state.dirty_buckets.remove(bucket)
         for lane in lanes:
             lane.buckets.remove(bucket)
-            if lane.parked_on is bucket:
-                state.make_ready(lane)
+            if lane.line_of is bucket:
+                state.leave_line(lane)
+                if lane.state == PARKED:
+                    state.make_ready(lane)
         ops = state.ops(state.groups[0])
         ops.append((DELETE_STATE, rows.BUCKET_PREFIX + name, b""))
         return
@@ -196,7 +198,7 @@ def _remove_queue(state: State, queue: Queue) -> None:
             state.idle.pop(lane, None)
             lane.forgotten = True
             lane.state = EMPTY
-            state.unpark(lane)
+            state.leave_line(lane)
             for name in lane.throttle_keys:
                 state.lanes_of_throttle[name].pop(lane, None)
                 if not state.lanes_of_throttle[name]:

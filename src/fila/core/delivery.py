@@ -40,6 +40,13 @@ from fila.core.state import MS, State, eligible
 def deliver(state: State) -> bool:
     """Hand out what may go. Returns whether a pass was cut short, so that more may go at once."""
     while True:
+        # All lanes that the tokens of this moment may reach take part in the pass: the ring shares
+        # the tokens out by weight. What they leave (another bucket was short, or credit ran out)
+        # goes to the next in line.
+        buckets = list(state.waiting)
+        state.waiting.clear()
+        for bucket in buckets:
+            state.wake_waiters(bucket)
         while state.touched:
             queue = state.touched.popleft()
             queue.touched = False
@@ -48,10 +55,6 @@ def deliver(state: State) -> bool:
                 return True
         if not state.waiting:
             return False
-        # Woken lanes may have left tokens untaken (another bucket was short, or credit ran out):
-        # those go to the next waiters.
-        bucket, _ = state.waiting.popitem()
-        state.wake_waiters(bucket)
 
 
 def deliver_queue(state: State, queue: Queue) -> bool:
@@ -181,9 +184,12 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         want -= taken
         if not lane.touched:
             state.touch(lane)
-        for bucket in buckets:
-            bucket.tokens -= taken
-            state.use_bucket(bucket)
+        if buckets:
+            for bucket in buckets:
+                bucket.tokens -= taken
+                state.use_bucket(bucket)
+            if deficit <= 0:
+                state.leave_line(lane)  # its visit is over: next time it waits at the end
         if state.journal:
             _delivered_events(state, lane, consumer, entries, waits, taken, lane_state)
         if lane_state == READY:

@@ -62,9 +62,9 @@ class Lane:
         "label_weight",
         "leased",
         "ledger_position",
+        "line_of",
         "lost_since",
         "number",
-        "parked_on",
         "parked_since",
         "pending",
         "prefix",
@@ -91,7 +91,7 @@ class Lane:
         self.throttle_keys = throttle_keys
         self.buckets: list[Bucket] = []
         self.state = EMPTY
-        self.parked_on: Bucket | None = None
+        self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
         self.leased = 0
         self.tail = 0  # stamp of the newest message that was stored without a delay

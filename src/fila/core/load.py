@@ -76,7 +76,7 @@ def unload_group(state: State, number: int) -> None:
             for lane in key.lanes.values():
                 state.window_bytes -= lane.window_bytes
                 state.deadlines.disarm(lane)
-                state.unpark(lane)
+                state.leave_line(lane)
                 state.idle.pop(lane, None)
                 for name in lane.throttle_keys:
                     state.lanes_of_throttle[name].pop(lane, None)

@@ -276,7 +276,6 @@ class State:
         active_ns = self.now - queue.stall_at(self.now)
         if lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
-            self.unpark(lane)
             if self.journal:
                 self._throttled_event(lane)
         elif lane.state == DELAYED:
@@ -306,9 +305,10 @@ class State:
                 queue.ring.leave(key)
         elif lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
-            self.unpark(lane)
         elif lane.state == DELAYED:
             self.deadlines.disarm(lane)
+        if state != PARKED:
+            self.leave_line(lane)
         lane.state = state
         if key.pending == 0:
             key.deficit = 0
@@ -321,17 +321,19 @@ class State:
         resumes = 0 < lane.key.deficit < lane.key.granted
         self.make_unready(lane, PARKED)
         lane.parked_since = self.now - queue.stall_at(self.now)
-        lane.parked_on = bucket
-        bucket.waiters[lane] = None
-        if resumes and not lane.key.active:
-            bucket.waiters.move_to_end(lane, last=False)
+        if lane.line_of is not bucket:
+            self.leave_line(lane)
+            lane.line_of = bucket
+            bucket.waiters[lane] = None
+            if resumes and not lane.key.active:
+                bucket.waiters.move_to_end(lane, last=False)
         self.arm_bucket(bucket)
 
-    def unpark(self, lane: Lane) -> None:
+    def leave_line(self, lane: Lane) -> None:
         """The lane waits for no bucket any more, and no bucket remembers it."""
-        if lane.parked_on is not None:
-            del lane.parked_on.waiters[lane]
-            lane.parked_on = None
+        if lane.line_of is not None:
+            del lane.line_of.waiters[lane]
+            lane.line_of = None
 
     def arm_bucket(self, bucket: Bucket) -> None:
         """See to it that the waiters are looked at when the bucket has a token."""
@@ -346,18 +348,29 @@ class State:
             self.deadlines.disarm(bucket)
 
     def wake_waiters(self, bucket: Bucket) -> None:
-        """Let as many lanes go as there are tokens. Lanes of stalled queues take none: they do
-        not count, or a queue without consumers could keep tokens from the others."""
+        """Let as many lanes go as there are tokens. Each keeps its place in the line until its
+        visit is over: if the tokens do not reach it, it is still among the first.
+
+        Lanes of stalled queues take none: they leave the line, or a queue without consumers could
+        keep tokens from the others."""
         bucket.refill(self.now)
-        waiters = bucket.waiters
         tokens = bucket.tokens
-        while waiters and tokens >= TOKEN:
-            lane = next(iter(waiters))
-            self.make_ready(lane)
+        stalled = []
+        woken = False
+        for lane in bucket.waiters:
+            if tokens < TOKEN:
+                break
             if lane.queue.ready:
                 tokens -= 1.0
-        if waiters:
-            self.arm_bucket(bucket)
+            else:
+                stalled.append(lane)
+            if lane.state == PARKED:
+                self.make_ready(lane)
+                woken = True
+        for lane in stalled:
+            self.leave_line(lane)
+        if bucket.waiters and (woken or self.touched or bucket.tokens < TOKEN):
+            self.arm_bucket(bucket)  # a pass is to come, or a token
 
     def use_bucket(self, bucket: Bucket) -> None:
         """The level changed: it is stored with the leases it paid for."""
