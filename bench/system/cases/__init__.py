@@ -1,0 +1,1 @@
+"""One module per question. Each has a `run(lab)` that adds measurements."""
