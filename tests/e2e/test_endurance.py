@@ -292,3 +292,32 @@ def test_half_assembled_messages_are_bounded(own_broker: Make) -> None:
         assert len(refused) >= 12  # 256 MiB were sent, 64 MiB may wait
         assert all("exceed" in message for message in refused)
         assert broker.rss_bytes() - rss_before < 160 * MiB
+
+
+def test_unfinished_messages_of_all_connections_together_are_bounded(own_broker: Make) -> None:
+    """Thirty clients send most of a large frame and stay: those over the limit are sent away."""
+    with own_broker(settings={"fibp.max_inbound_bytes": 64 * MiB}) as broker:
+        rss_before = broker.rss_bytes()
+        crowd = [broker.peer() for _ in range(30)]
+        refused = 0
+        for peer in crowd:
+            try:
+                peer.send_bytes(frame_header(op.ENQUEUE, 0, 9, 12 * MiB) + bytes(10 * MiB))
+            except OSError:
+                refused += 1
+        with broker.peer() as other:
+            other.create_queue("orders")
+            other.enqueue("orders", bytes(MiB // 2))
+        assert broker.rss_bytes() - rss_before < 160 * MiB
+        for peer in crowd:
+            try:
+                peer.reply(0, timeout_s=0.02)
+            except Refused as error:
+                refused += error.code == errors.CHANNEL_FULL
+            except (Quiet, Closed):
+                continue
+        assert refused >= 20
+        for peer in crowd:
+            peer.close()
+        with broker.peer() as again:
+            wait_until(lambda: len(again.enqueue("orders", bytes(20 * MiB))) == 1, 5, "room")

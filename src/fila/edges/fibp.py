@@ -39,6 +39,7 @@ class FibpLimits(NamedTuple):
     frame_bytes_max: int = 16 * 1024 * 1024
     message_bytes_max: int = 64 * 1024 * 1024
     assembly_streams_max: int = 16
+    inbound_bytes_max: int = 512 * 1024 * 1024  # unfinished messages of all connections
     unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
     outbound_bytes_max: int = 64 * 1024 * 1024  # replies beyond: no more requests
     messages_max: int = 65_536  # in one Enqueue, Ack or Nack
@@ -49,6 +50,15 @@ class FibpLimits(NamedTuple):
     keepalive_timeout_s: int = 10
 
 
+class Inbound:
+    """Bytes of messages that have not arrived whole, on all connections together."""
+
+    __slots__ = ("held_bytes",)
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
+
+
 class FibpConnection(asyncio.Protocol):
     def __init__(
         self,
@@ -57,7 +67,10 @@ class FibpConnection(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[FibpConnection], None],
         closed: Callable[[FibpConnection], None],
+        inbound: Inbound | None = None,
     ) -> None:
+        self._inbound = inbound or Inbound()
+        self._held_bytes = 0  # this connection's part of it
         self.broker = sessions.broker
         self._sessions = sessions
         self._limits = limits
@@ -103,6 +116,7 @@ class FibpConnection(asyncio.Protocol):
             self._backlog += self._decoder.feed(data)
             self._backlog_errors += self._decoder.take_errors()
             self._work()
+            self._hold_inbound(self._decoder.buffered_bytes)
         except Exception as error:
             self.broker.fault(error)
 
@@ -119,6 +133,7 @@ class FibpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
+        self._forget_inbound()
         self._cancel_handshake_timer()
         for timer in (self._expiry_timer, self._close_timer):
             if timer is not None:
@@ -217,6 +232,20 @@ class FibpConnection(asyncio.Protocol):
                 self._refuse(error.request_id, error.code, error.message)
                 if error.fatal:
                     self._end()
+
+    def _hold_inbound(self, held_bytes: int) -> None:
+        """Keep the sum over all connections, and send away who takes it over the limit."""
+        inbound = self._inbound
+        inbound.held_bytes += held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
+        if (
+            inbound.held_bytes > self._limits.inbound_bytes_max
+            and held_bytes > self._limits.unsent_bytes_max
+            and self._state is not State.CLOSED
+        ):
+            text = "too many large messages are arriving at once; try again later"
+            self._refuse(0, errors.CHANNEL_FULL, text, {"retry_after_ms": "1000"})
+            self._end()
 
     def _go_on(self) -> None:
         """Replies have left: handle what had to wait, then read on."""
@@ -448,8 +477,15 @@ class FibpConnection(asyncio.Protocol):
             self._consumers.clear()
             self._requests.clear()
             self._open_session().leave_all(release=False)
+            self._forget_inbound()
             self.broker.begin()
             self.broker.after_commit(self._close)
+
+    def _forget_inbound(self) -> None:
+        self._decoder = FrameDecoder()
+        self._backlog.clear()
+        self._backlog_errors = []
+        self._hold_inbound(0)
 
     def _close(self) -> None:
         transport = self._transport

@@ -9,7 +9,7 @@ import ssl
 
 from fila.broker.session import Sessions
 from fila.edges.door import Connection, Doorway, TurnedAway
-from fila.edges.fibp import FibpConnection, FibpLimits
+from fila.edges.fibp import FibpConnection, FibpLimits, Inbound
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
 
@@ -26,6 +26,7 @@ class Listener:
     ) -> None:
         self._connections_max = connections_max
         self._full = False
+        self._inbound = Inbound()
         self._sessions = sessions
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
@@ -74,7 +75,9 @@ class Listener:
         )
 
     def _fibp(self) -> FibpConnection:
-        return FibpConnection(self._sessions, self._limits, self._loop, self._opened, self._closed)
+        return FibpConnection(
+            self._sessions, self._limits, self._loop, self._opened, self._closed, self._inbound
+        )
 
     def _grpc(self) -> GrpcConnection:
         return GrpcConnection(

@@ -212,6 +212,7 @@ def fibp_limits(settings: Settings) -> FibpLimits:
     return FibpLimits(
         frame_bytes_max=fibp.max_frame_size,
         message_bytes_max=fibp.max_message_size,
+        inbound_bytes_max=fibp.max_inbound_bytes,
         messages_max=fibp.max_messages_per_request,
         unsent_bytes_max=fibp.max_unsent_bytes,
         outbound_bytes_max=fibp.max_outbound_bytes,

@@ -88,17 +88,24 @@ async def _serve(settings: Settings) -> int:
         extra={"data_dir": settings.storage.data_dir, "durability": settings.storage.durability},
     )
     await stop.wait()
-    if faults:
+    if not faults:
+        log.info("stopping")
+        try:
+            await node.stop()
+        except Exception as error:
+            faults.append(error)
+    if faults:  # before, or while it was stopping
         node.abandon()
-        error = faults[0]
-        if isinstance(error, StoreError):
-            return _fail(f"{error}; stopped, nothing acknowledged is lost")
-        log.critical("stopped by a fault in the broker itself", exc_info=error)
-        return _fail(f"fault in the broker: {error!r}; stopped, nothing acknowledged is lost")
-    log.info("stopping")
-    await node.stop()
+        return _tell(faults[0])
     log.info("stopped")
     return 0
+
+
+def _tell(fault: BaseException) -> int:
+    if isinstance(fault, StoreError):
+        return _fail(f"{fault}; stopped, nothing acknowledged is lost")
+    log.critical("stopped by a fault in the broker itself", exc_info=fault)
+    return _fail(f"fault in the broker: {fault!r}; stopped, nothing acknowledged is lost")
 
 
 def _write_port_file(path: Path, text: str) -> None:

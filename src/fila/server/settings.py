@@ -90,6 +90,11 @@ class FibpSettings:
     max_message_size: int = setting(
         64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
     )
+    max_inbound_bytes: int = setting(
+        512 * MiB,
+        "Bytes of unfinished messages on all connections; beyond, large ones end.",
+        low=MiB,
+    )
     max_messages_per_request: int = setting(65_536, "Messages in one Enqueue, Ack or Nack.", low=1)
     max_unsent_bytes: int = setting(
         MiB, "Unsent bytes after which a connection's consumers get nothing more.", low=4_096
