@@ -1,0 +1,64 @@
+"""Another language's client: Node's @grpc/grpc-js, which loads the .proto files as they are."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import Broker
+
+HERE = Path(__file__).parent
+PROTOS = HERE.parents[1] / "spec" / "proto"
+STEPS = (
+    ["healthy", "created", "enqueued", "delivered"]
+    + ["settled", "streamed", "administered", "done"]
+)  # fmt: skip
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the program and the packages it needs."""
+    cache = Path(os.environ.get("FILA_TEST_CACHE") or tmp_path_factory.mktemp("node"))
+    place = cache / "grpc-js"
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "lifecycle.js"):
+        shutil.copy(HERE / "node" / name, place / name)
+    done = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"npm could not fetch @grpc/grpc-js: {done.stderr.strip()[-300:]}")
+    return place
+
+
+@pytest.mark.parametrize("key", ["", "root"], ids=["open", "with a key"])
+def test_grpc_js_runs_the_whole_lifecycle(
+    own_broker: Callable[..., Broker], modules: Path, key: str
+) -> None:
+    settings = {"auth.bootstrap_apikey": key} if key else {}
+    with own_broker(settings=settings) as broker:
+        host, port = broker.address
+        done = subprocess.run(
+            ["node", "lifecycle.js", f"{host}:{port}", str(PROTOS), key],
+            cwd=modules,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == STEPS
+        assert broker.alive()
