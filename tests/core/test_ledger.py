@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -134,11 +133,6 @@ def test_restarts_do_not_pile_up_records_of_the_catalogue() -> None:
     assert len(turns.rows(rows.STATE, b"g" + rows.queue_prefix(0))) <= ROWS_MAX
 
 
-# SLOW (core/ledger.py, close_batch): records are kept until they hold 262,144 mentions, however few
-# lanes there are, and a restart reads them all: 0.53 s of CPU for 1,000 busy lanes where a limit of
-# 4 × lanes + 4,096 mentions takes 0.025 s and costs nothing, since busy lanes are mentioned again
-# long before they would be folded (measured; see docs/internals/benchmarks-core.md).
-@pytest.mark.xfail(reason="mentions are bounded by a constant, not by the lanes", strict=True)
 def test_a_restart_reads_a_few_mentions_per_lane_and_not_every_turn_of_the_past() -> None:
     turns = Turns()
     turns.create("q")

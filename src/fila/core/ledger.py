@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fila.core.queue import Queue
 
 
+MENTIONS_PER_KEY: Final = 4
+MENTIONS_MIN: Final = 4_096
 ROWS_MAX: Final = 1_024  # records of one group that a restart may have to read
 
 
@@ -68,6 +70,9 @@ class Group:
         ops.append((PUT_STATE, rows.ledger_key(self.number, position), b"".join(parts)))
         self._rows.append((position, touched))
         self._mentions += len(touched)
+        # A few mentions per lane are enough: a busy lane is mentioned again long before that.
+        keys = sum([len(queue.keys) for queue in self.queues])
+        mentions_max = min(mentions_max, MENTIONS_PER_KEY * keys + MENTIONS_MIN)
         while len(self._rows) > 1 and (self._mentions > mentions_max or len(self._rows) > ROWS_MAX):
             self._fold(ops, now)
         return Batch(self.number, position, ops)
