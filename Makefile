@@ -10,7 +10,7 @@ SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format simulate bench docs demo clean compile run-compiled test-compiled
+.PHONY: help setup run test check format simulate bench docs demo demo-spark java clean compile run-compiled test-compiled
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,7 +44,7 @@ test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  -n auto --dist worksteal
 
-test: $(READY)  ## lint, types, contracts, tests, and 200 simulated seeds
+test: $(READY) java  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -70,6 +70,16 @@ docs: $(READY)  ## regenerate the reference pages made from the source
 
 demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
 	@$(BIN)/fila demo
+
+# Java is the one thing outside the checkout: found, or installed where that is possible.
+java: $(READY)  ## find Java 17+ for Spark, or install it (apt, as root)
+	@$(BIN)/python -m fila.spark.java >/dev/null 2>&1 \
+	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	       && echo "installing Java for Spark …" && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } \
+	  || $(BIN)/python -m fila.spark.java
+
+demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
+	@$(BIN)/python -m fila.spark.demo
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(FAST) .mypy_cache .ruff_cache .pytest_cache build dist

@@ -109,7 +109,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    where = _destination(args)
+    destinations = _destinations(args)
     from fila.spark.java import JavaMissing
     from fila.spark.session import SparkUnavailable
 
@@ -130,7 +130,8 @@ def run(args: argparse.Namespace) -> int:
                 {**vars(args), **{name: dict(vars(args).get(name, ())) for name in _PAIRS}},
             )
         )
-        _write(reports, where, args)
+        for where in destinations:
+            _write(reports, where, args)
     except (JavaMissing, SparkUnavailable) as error:
         raise Failure(str(error), "`fila pipeline doctor` checks everything") from error
     except ImportError as error:
@@ -225,8 +226,8 @@ def _verb(
     parser.add_argument(
         "--output",
         metavar="FORM",
-        default="table",
-        help="table, json, csv, parquet:PATH, html or html:PATH (default %(default)s)",
+        action="append",
+        help="table, json, csv, parquet:PATH, html or html:PATH (default table); may be repeated",
     )
     return parser
 
@@ -298,15 +299,17 @@ def _whatif(verb: Subparsers) -> None:
     )
 
 
-def _destination(args: argparse.Namespace) -> tuple[str, str]:
-    form, _, path = str(args.output).partition(":")
-    if args.json:
-        form = "json"
-    if form not in ("table", "json", "csv", "parquet", "html"):
-        raise usage(f'"{args.output}" is no output; use table, json, csv, parquet:PATH or html')
-    if form == "parquet" and not path:
-        raise usage("--output parquet needs a place: parquet:PATH")
-    return form, path
+def _destinations(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """Where the report goes: a form, and for some a path."""
+    found = []
+    for text in args.output or ["json" if args.json else "table"]:
+        form, _, path = text.partition(":")
+        if form not in ("table", "json", "csv", "parquet", "html"):
+            raise usage(f'"{text}" is no output; use table, json, csv, parquet:PATH or html')
+        if form == "parquet" and not path:
+            raise usage("--output parquet needs a place: parquet:PATH")
+        found.append((form, path))
+    return found
 
 
 def _pair(what: str, kind: Callable[[str], Any] = str) -> Callable[[str], tuple[str, Any]]:

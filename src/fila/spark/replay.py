@@ -1,8 +1,8 @@
 """A queue run again: the broker's own core over a recorded trace, with settings of one's choice.
 
 Owns time in the replay: messages arrive when they did, each is held as long as it was and ends as
-it did; who is delivered when is decided by `fila.core`, the very code the broker runs. Nothing here
-decides anything about order.
+it did (typically long, and well, where the record does not say). Who is delivered when is decided
+by `fila.core`, the very code the broker runs. Nothing here decides anything about order.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fila.spark.trace import NS_PER_US, Step, Trace
 _FOR_EVER_MS: Final = 10**12
 # Nothing is paged: the whole backlog of the trace is in memory anyway.
 _NO_LIMIT: Final = 1 << 60
+_LAST: Final = 1 << 60  # after everything recorded of the same moment
 
 
 class Changes(NamedTuple):
@@ -53,15 +54,15 @@ def replay(trace: Trace, quantum: int = 1, changes: Changes | None = None) -> di
     heap = [(step.at_us * NS_PER_US, step.seq, at) for at, step in enumerate(steps)]
     commands: list[Command] = [step.command for step in steps]
     heapq.heapify(heap)
-    end = max(step.at_us for step in steps) * NS_PER_US
+    end = (trace.end_us + 1) * NS_PER_US
     seen: dict[bytes, int] = {}
     waits: dict[str, list[int]] = {}
     while True:
         wake = machine.next_deadline()
         at = heap[0][0] if heap else 0
-        if not at and (not wake or wake > end):
-            return waits  # nothing more from outside, and nothing of the record waits
         now = min(at, wake) if at and wake else at or wake
+        if not now or now >= end:
+            return waits
         machine.advance(now)
         while heap and heap[0][0] <= now:
             machine.apply(commands[heapq.heappop(heap)[2]])
@@ -96,17 +97,17 @@ def _deliver(
                 nth = seen.get(id, 0)
                 seen[id] = nth + 1
                 recorded = trace.outcomes.get(id, [])
-                if nth >= len(recorded) or recorded[nth].held_us < 0:
-                    continue  # the record does not say how it ended: it is held
-                outcome = recorded[nth]
                 command: Command = Ack(trace.queue, [id])
-                if outcome.kind != "acked":
-                    retried = outcome.retried or outcome.kind == "released"
-                    verdict = FailureVerdict(not retried, outcome.delay_ms)
-                    command = Nack(trace.queue, [id], [outcome.kind], [verdict])
-                heapq.heappush(
-                    heap, (now + outcome.held_us * NS_PER_US, outcome.seq, len(commands))
-                )
+                seq = _LAST
+                if nth < len(recorded) and recorded[nth].kind:
+                    outcome = recorded[nth]
+                    seq = outcome.seq
+                    if outcome.kind != "acked":
+                        retried = outcome.retried or outcome.kind == "released"
+                        verdict = FailureVerdict(not retried, outcome.delay_ms)
+                        command = Nack(trace.queue, [id], [outcome.kind], [verdict])
+                ends_at = now + trace.held_of(id, nth) * NS_PER_US
+                heapq.heappush(heap, (ends_at, seq, len(commands)))
                 commands.append(command)
 
 

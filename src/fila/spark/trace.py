@@ -7,6 +7,7 @@ arrived, how long each was held and how that ended.
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -51,6 +52,19 @@ class Trace(NamedTuple):
     steps: list[Step]
     outcomes: dict[bytes, list[Outcome]]
     waits_us: dict[str, list[int]]  # recorded, by key
+    end_us: int  # when the record ends
+    held_us: int  # how long a message was typically held
+
+    def held_of(self, id: bytes, nth: int) -> int:
+        """How long the nth delivery of a message is held, as far as the record says."""
+        recorded = self.outcomes.get(id, [])
+        if nth >= len(recorded):
+            return self.held_us
+        outcome = recorded[nth]
+        if outcome.held_us >= 0:
+            return outcome.held_us
+        # Still held when the record ends: at least until then.
+        return max(self.held_us, self.end_us - outcome.delivered_us)
 
 
 class Setting(NamedTuple):
@@ -71,8 +85,10 @@ def trace_of(queue: str, table: Any, settings: list[Setting]) -> Trace:
     joined: dict[str, None] = {}
     connection = 0
     epoch = None
+    end_us = 0
     for order, row in enumerate(_rows(table)):
         at_us, event = row.ts, row.event
+        end_us = max(end_us, at_us)
         if row.epoch != epoch:
             # A restart ends every consumer without a word.
             steps += [Step(at_us, order, Leave(queue, one)) for one in joined]
@@ -104,7 +120,10 @@ def trace_of(queue: str, table: Any, settings: list[Setting]) -> Trace:
         elif event == "consumer_left" and row.consumer in joined:
             del joined[row.consumer]
             steps.append(Step(at_us, order, Leave(queue, row.consumer)))
-    return Trace(queue, sorted(steps, key=lambda one: one[:2]), outcomes, waits)
+    held = [one.held_us for every in outcomes.values() for one in every if one.held_us >= 0]
+    typical_us = round(median(held)) if held else 0
+    steps.sort(key=lambda one: one[:2])
+    return Trace(queue, steps, outcomes, waits, end_us, typical_us)
 
 
 class _Row(NamedTuple):

@@ -1,0 +1,159 @@
+"""`make demo-spark`: half a minute of trouble on a broker of its own, then what the journal says.
+
+Owns the scene: a noisy tenant, one that pays for more, three quiet ones, one behind a slow
+provider, one whose work keeps failing; and one worker that could do everybody's work, but not all
+at once. The broker is a process like any other; its journal stays for looking further.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fila.client.sync import FilaClient
+
+QUEUE: Final = "jobs"
+PROVIDER: Final = "sms"
+ON_ENQUEUE: Final = """function on_enqueue(msg)
+  local keys = {}
+  if msg.headers["provider"] then keys[1] = msg.headers["provider"] end
+  return {
+    fairness_key = msg.headers["tenant"],
+    weight = tonumber(msg.headers["weight"] or "1"),
+    throttle_keys = keys,
+  }
+end"""
+ON_FAILURE: Final = """function on_failure(msg)
+  if msg.attempts >= 3 then return { action = "dlq" } end
+  return { action = "retry", delay_ms = 200 * msg.attempts }
+end"""
+QUIET: Final = ("acme", "globex", "initech")
+_WORK_PER_S: Final = 400
+_PREFETCH: Final = 20
+_READY_S: Final = 30.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    seconds = float(words[0]) if words else 30.0
+    home = Path("build") / "demo-spark"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    journal = home / "journal"
+    print(f"A broker with its journal on, seven tenants, one worker, {seconds:.0f} s …", flush=True)
+    with running_broker(home, journal) as address:
+        trouble(address, seconds)
+    return _tell(home, journal)
+
+
+def trouble(address: str, seconds: float) -> None:
+    """Tenants send and the worker works, for so long."""
+    from fila.client.sync import FilaClient
+
+    ends_at = time.monotonic() + seconds
+    with FilaClient(address) as client:
+        client.set_config(f"throttle.{PROVIDER}", "20,20")
+        client.create_queue(QUEUE, on_enqueue=ON_ENQUEUE, on_failure=ON_FAILURE)
+        worker = threading.Thread(target=_work, args=(address, ends_at))
+        _send(client, "noisy", round(400 * seconds))
+        _send(client, "gold", round(220 * seconds), weight="3")
+        _send(client, "mailer", round(40 * seconds), provider=PROVIDER)
+        worker.start()
+        rng = random.Random(1)
+        while time.monotonic() < ends_at:
+            for tenant in QUIET:
+                if rng.random() < 0.5:
+                    _send(client, tenant, 1)
+            _send(client, "flaky", rng.randint(0, 2))
+            time.sleep(0.1)
+        worker.join()
+
+
+@contextmanager
+def running_broker(home: Path, journal: Path, **settings: object) -> Iterator[str]:
+    """A broker that writes its journal there, as long as the block lasts. Yields its address."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FILA_")}
+    chosen = {"journal__enabled": True, "journal__path": journal.absolute(), **settings}
+    for name, value in chosen.items():
+        environ[f"FILA_{name.upper()}"] = str(value).lower() if value is True else str(value)
+    port_file = home / "port"
+    port_file.unlink(missing_ok=True)
+    environ["FILA_PORT_FILE"] = str(port_file.absolute())
+    config = home / "fila.toml"
+    config.write_text("")
+    command = [sys.executable, "-m", "fila.server.main", "--config", str(config)]
+    command += ["--listen", "127.0.0.1:0", "--data-dir", str(home / "data")]
+    with (home / "broker.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    try:
+        give_up_at = time.monotonic() + _READY_S
+        while not port_file.exists():
+            if process.poll() is not None or time.monotonic() > give_up_at:
+                raise RuntimeError(f"the broker did not start; see {home / 'broker.log'}")
+            time.sleep(0.02)
+        yield port_file.read_text().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _send(client: FilaClient, tenant: str, count: int, **headers: str) -> None:
+    if count:
+        client.enqueue_many(
+            (QUEUE, {"tenant": tenant, **headers}, f"{tenant} {at}") for at in range(count)
+        )
+
+
+def _work(address: str, ends_at: float) -> None:
+    """Handle so many messages a second; what the flaky tenant wants fails half of the time."""
+    from fila.client.sync import FilaClient
+
+    rng = random.Random(2)
+    started_at = time.monotonic()
+    handled = 0
+    with FilaClient(address) as client:
+        consumer = client.consume(QUEUE, prefetch=_PREFETCH)
+        while time.monotonic() < ends_at:
+            due = int((time.monotonic() - started_at) * _WORK_PER_S) - handled
+            if due < 1:
+                time.sleep(0.01)
+                continue
+            messages = consumer.receive_many(min(due, _PREFETCH), 0.5)
+            handled += len(messages)
+            good = [one.id for one in messages if not _fails(one.headers["tenant"], rng)]
+            bad = {one.id for one in messages} - set(good)
+            if good:
+                client.ack_many(QUEUE, good)
+            for id in bad:
+                client.nack(QUEUE, id, f"no answer from 10.0.0.{rng.randint(1, 9)} in 250 ms")
+
+
+def _fails(tenant: str, rng: random.Random) -> bool:
+    return tenant == "flaky" and rng.random() < 0.5
+
+
+def _tell(home: Path, journal: Path) -> int:
+    """What `fila pipeline report` says, and its page."""
+    page = home / "report.html"
+    words = ["report", "--journal", str(journal), "--queue", QUEUE, "--top", "7"]
+    words += ["--output", "table", "--output", f"html:{page}"]
+    print(f"\n$ fila pipeline {' '.join(words)}", flush=True)
+    done = subprocess.run([sys.executable, "-m", "fila.cli.main", "pipeline", *words])
+    print(f"\nThe journal is in {journal}, the page with pictures is {page}.")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Reading the journal: every event once, whatever state its files are in; compacting it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fila.core.effect import ACKED, Event
+from fila.journal.columns import events_batch
+from fila.journal.files import HotFile, Stream
+from fila.journal.schema import arrow_schema
+from fila.spark.compact import compact, merges
+from fila.spark.doctor import FAILED, OK, WARNING, journal_checks
+from fila.spark.events import JournalMissing, Part, covering, list_parts, read_events
+from tests.core.turn import SECOND, START, id_of
+from tests.spark.conftest import BROKER, EPOCH, write
+
+
+def acked(count: int, first: int = 1) -> list[Event]:
+    return [
+        Event(START + n * SECOND, ACKED, "q" if n % 2 else "other", id_of(n), 0, b"k")
+        for n in range(first, first + count)
+    ]
+
+
+def hot(root: Path, events: list[Event], first_seq: int) -> HotFile:
+    file = HotFile(root, Stream("events", BROKER, EPOCH), first_seq, arrow_schema("events"))
+    file.append(events_batch(events, first_seq, BROKER, EPOCH))
+    return file
+
+
+def seqs(frame) -> list[int]:
+    return sorted(row.seq for row in frame.select("seq").collect())
+
+
+def test_sealed_parts_and_the_hot_tail_are_read_as_one(spark, tmp_path: Path) -> None:
+    write(tmp_path, acked(10))
+    file = hot(tmp_path, acked(5, 11), 11)
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 16))
+    file.close()
+
+
+def test_rows_that_are_hot_and_sealed_at_once_are_read_once(spark, tmp_path: Path) -> None:
+    write(tmp_path, acked(10))
+    hot(tmp_path, acked(15), 1).close()
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 16))
+
+
+def test_a_hot_tail_that_was_cut_off_is_read_up_to_there(spark, tmp_path: Path) -> None:
+    file = hot(tmp_path, acked(5), 1)
+    file.append(events_batch(acked(5, 6), 6, BROKER, EPOCH))
+    file.close()
+    file.path.write_bytes(file.path.read_bytes()[:-200])
+    assert seqs(read_events(spark, str(tmp_path))) == [1, 2, 3, 4, 5]
+
+
+def test_half_written_parts_are_not_read(spark, tmp_path: Path) -> None:
+    part = write(tmp_path, acked(3))[0]
+    part.with_name(f".{part.name}.1.tmp").write_bytes(b"PAR1 and then nothing")
+    assert seqs(read_events(spark, str(tmp_path))) == [1, 2, 3]
+
+
+def test_times_and_queues_are_chosen(spark, tmp_path: Path) -> None:
+    write(tmp_path, acked(10))
+    begin = datetime.fromtimestamp(START / SECOND, UTC)
+    start, end = begin + timedelta(seconds=3), begin + timedelta(seconds=7)
+    assert seqs(read_events(spark, str(tmp_path), start, end)) == [3, 4, 5, 6]
+    assert seqs(read_events(spark, str(tmp_path), start, end, "q")) == [3, 5]
+
+
+def test_a_place_without_a_journal_is_said_to_be_none(spark, tmp_path: Path) -> None:
+    with pytest.raises(JournalMissing, match=r"journal\.enabled"):
+        read_events(spark, str(tmp_path))
+
+
+def test_parts_another_one_holds_are_left_out() -> None:
+    def part(first: int, last: int, epoch: int = 1) -> Part:
+        return Part("b", epoch, first, last, "2026-01-01", f"{epoch}/{first}-{last}")
+
+    small = [part(1, 10), part(11, 20), part(21, 30)]
+    assert covering([*small, part(1, 20)]) == [part(1, 20), part(21, 30)]
+    assert covering([*small, part(1, 10, epoch=2)]) == [*small, part(1, 10, epoch=2)]
+
+
+def test_compacting_keeps_every_event_and_twice_changes_nothing(spark, tmp_path: Path) -> None:
+    for first in (1, 11, 21):
+        write(tmp_path, acked(10, first), first_seq=first)
+    today = date(2100, 1, 1)
+    made = compact(spark, str(tmp_path), today).collect()
+    assert [(row.parts, row.events) for row in made] == [(3, 30)]
+    assert len(list_parts(spark, str(tmp_path))) == 1
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 31))
+    assert compact(spark, str(tmp_path), today).collect() == []
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 31))
+
+
+def test_a_compaction_that_was_cut_short_is_finished_by_the_next(spark, tmp_path: Path) -> None:
+    write(tmp_path, acked(10))
+    write(tmp_path, acked(20))  # the merged part is there, one it was made of not yet removed
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 21))
+    compact(spark, str(tmp_path), date(2100, 1, 1))
+    assert len(list_parts(spark, str(tmp_path))) == 1
+    assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 21))
+
+
+def test_today_and_parts_with_a_hole_between_are_not_merged() -> None:
+    def part(first: int, last: int, day: str = "2026-01-01") -> Part:
+        return Part("b", 1, first, last, day, f"events/date={day}/part-b-1-{first}-{last}.parquet")
+
+    today = date(2026, 1, 2)
+    assert merges([part(1, 5, "2026-01-02"), part(6, 9, "2026-01-02")], today) == []
+    assert merges([part(1, 5), part(7, 9)], today) == []
+    found = merges([part(1, 5), part(6, 9), part(10, 12)], today, events_max=10)
+    assert [[one.first for one in merge.parts] for merge in found] == [[1, 6]]
+
+
+def test_the_doctor_sees_holes_and_gaps(spark, tmp_path: Path) -> None:
+    write(tmp_path, acked(10))
+    checks = {one.check: one.status for one in journal_checks(spark, str(tmp_path))}
+    assert checks == {"journal": OK, "parts": OK, "gaps": OK}
+    gap = events_batch(
+        [Event(START + 99 * SECOND, "journal_gap", "", reason="7")], 21, BROKER, EPOCH, [7]
+    )
+    folder = next((tmp_path / "events").iterdir())
+    pa.parquet.write_table(
+        pa.Table.from_batches([gap]), folder / f"part-{BROKER}-{EPOCH}-{21:012d}-{21:012d}.parquet"
+    )
+    found = {one.check: one for one in journal_checks(spark, str(tmp_path))}
+    assert (found["holes"].status, found["gaps"].status) == (FAILED, WARNING)
+    assert found["holes"].found.startswith("10 events")
+    assert found["gaps"].found.startswith("7 events")

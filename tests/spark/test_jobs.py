@@ -1,0 +1,152 @@
+"""Delays, latency, funnel and errors against answers known beforehand and the core's own counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from pyspark.sql import functions as fn
+
+from fila.core.effect import ACKED, DELIVERED, EXPIRED, NACKED, Event, Waits
+from fila.spark.delays import PARTS, delays, served_meanwhile
+from fila.spark.errors import errors
+from fila.spark.funnel import funnel, totals
+from fila.spark.latency import latency
+from tests.core.turn import DEAD_LETTER, MS, SECOND, START, Turns, id_of
+from tests.spark.conftest import Journal
+
+
+def delivered(number: int, key: bytes, at_ms: int, waits: Waits, attempt: int = 0) -> Event:
+    at = START + at_ms * MS
+    return Event(
+        at, DELIVERED, "q", id_of(number), attempt, key, 1, waits=waits, since_ns=at - sum(waits),
+        ready_ns=at - sum(waits) + waits.retry, enqueued_ns=at - sum(waits),
+    )  # fmt: skip
+
+
+def test_waits_are_split_by_cause_and_the_longest_comes_first(journal: Journal) -> None:
+    events = [
+        delivered(1, b"slow", 2_000, Waits(0, 900 * MS, 0, 100 * MS, 0)),
+        delivered(2, b"slow", 2_000, Waits(0, 0, 0, 0, 500 * MS)),
+        delivered(3, b"quick", 2_000, Waits(0, 0, 7 * MS, 0, 3 * MS)),
+    ]
+    slow, quick = delays(journal(events)).collect()
+    assert (slow.fairness_key, slow.deliveries, slow.wait_ms) == ("slow", 2, 1500.0)
+    assert (slow.throttled_ms, slow.own_ms, slow.turn_ms) == (900.0, 100.0, 500.0)
+    assert (slow.mostly, slow.wait_mean_ms, slow.wait_max_ms) == ("throttled", 750.0, 1000.0)
+    assert (quick.fairness_key, quick.mostly) == ("quick", "no_consumer")
+    assert [row.fairness_key for row in delays(journal(events), key="quick").collect()] == ["quick"]
+
+
+def test_it_is_told_who_was_served_while_a_key_waited(journal: Journal) -> None:
+    turn = Waits(0, 0, 0, 0, 2_500 * MS)
+    none = Waits(0, 0, 0, 0, 0)
+    events = [
+        delivered(1, b"early", 500, none),  # before x began to wait, in an earlier second
+        *[delivered(10 + n, b"noisy", 2_000 + n * 100, none) for n in range(5)],
+        delivered(20, b"other", 2_600, none),
+        delivered(30, b"x", 3_900, turn),
+    ]
+    found = journal(events)
+    slow = delays(found, key="x")
+    rows = served_meanwhile(found, slow).collect()
+    assert {(row.fairness_key, row.served_key, row.served) for row in rows} == {
+        ("x", "noisy", 5),
+        ("x", "other", 1),
+    }
+
+
+def test_percentiles_are_those_of_the_waits(journal: Journal) -> None:
+    events = [
+        delivered(n, b"k", 5_000, Waits(0, 0, 0, 0, n * MS), attempt=0) for n in range(1, 101)
+    ]
+    row = latency(journal(events)).collect()[0]
+    assert (row.deliveries, row.wait_mean_ms, row.wait_max_ms) == (100, 50.5, 100.0)
+    assert (row.wait_p50_ms, row.wait_p90_ms, row.wait_p99_ms) == (50.0, 90.0, 99.0)
+    assert row.age_p50_ms == 50.0
+
+
+@pytest.fixture(scope="module")
+def trouble() -> tuple[list[Event], Turns]:
+    """Acks, retries, dead letters, a redrive and an expired lease."""
+    turns = Turns(journal=True)
+    turns.machine.state.journal = True
+    events: list[Event] = []
+
+    def keep(outcome):
+        events.extend(outcome.events)
+        return outcome
+
+    turns.create("q", visibility_ms=1_000)
+    for key in (b"a", b"b"):
+        keep(turns.turn(turns.messages("q", key, 20)))
+    got = keep(turns.consume("q", prefetch=30)).ids()
+    turns.now += 7 * MS
+    keep(turns.ack("q", got[:10]))
+    keep(turns.nack("q", got[10:14], DEAD_LETTER))
+    again = keep(turns.nack("q", got[14:20]))
+    assert again.ids()
+    keep(turns.redrive("q.dlq", 2))
+    keep(turns.wait(2 * SECOND))
+    return events, turns
+
+
+def test_totals_are_the_cores_own_counters(journal: Journal, trouble) -> None:
+    events, turns = trouble
+    found: Counter[tuple[str, str]] = Counter()
+    for row in totals(journal(events)).collect():
+        found[row.queue, row.event] += row["count"]
+    for name in ("q", "q.dlq"):
+        counters = turns.queue(name).counters
+        for step in counters.__slots__:
+            assert found[name, step] == getattr(counters, step), (name, step)
+    assert turns.queue("q").counters.expired > 0
+
+
+def test_what_was_stored_less_what_was_delivered_is_pending_per_key(journal: Journal, trouble):
+    events, turns = trouble
+    rows = {(row.queue, row.fairness_key): row for row in funnel(journal(events)).collect()}
+    for key in ("a", "b"):
+        row = rows["q", key]
+        entered = row.enqueued + row.requeued + row.released
+        pending = turns.queue("q").keys[key.encode()].pending
+        assert entered - row.delivered == pending
+        held = row.delivered - row.acked - row.nacked - row.expired - row.released
+        lanes = turns.queue("q").keys[key.encode()].lanes.values()
+        assert held == sum(lane.leased for lane in lanes)
+    by_queue = {row.queue: row for row in funnel(journal(events), by_key=False).collect()}
+    assert by_queue["q"].acked_percent == round(
+        100 * by_queue["q"].acked / by_queue["q"].delivered, 2
+    )
+
+
+def test_the_five_parts_add_up_to_the_wait_to_the_microsecond(journal: Journal, trouble) -> None:
+    events, _ = trouble
+    parts = sum((fn.col(f"wait_{part}_us") for part in PARTS), fn.lit(0))
+    wait = fn.unix_micros("ts") - fn.unix_micros("since")
+    rows = journal(events).where("event = 'delivered'").select((parts - wait).alias("off"))
+    assert {row.off for row in rows.collect()} == {0}
+
+
+def test_errors_that_differ_in_numbers_and_ids_are_one_kind(journal: Journal) -> None:
+    texts = [
+        "timeout after 250 ms calling 10.0.0.7",
+        "Timeout after 31 ms calling 10.0.0.12",
+        'no such user "ann" (0198f0a2-7c1e-7000-8000-0123456789ab)',
+        'no such user "bob" (0198f0a2-7c1e-7000-8000-ba9876543210)',
+        "timeout after 9 ms calling 10.0.0.7",
+    ]
+    events = [
+        Event(START + n, NACKED, "q", id_of(n), 1, b"k", 1, error=text)
+        for n, text in enumerate(texts)
+    ]
+    events.append(Event(START + 9, EXPIRED, "q", id_of(9), 3, b"z", 1, error="timed out"))
+    events.append(Event(START + 10, ACKED, "q", id_of(9), 3, b"z", 1))
+    rows = errors(journal(events)).collect()
+    assert [(row.kind, row.failures, row.messages) for row in rows] == [
+        ("timeout after <n> ms calling <n>", 3, 3),
+        ("no such user <text> (<id>)", 2, 2),
+        ("timed out", 1, 1),
+    ]
+    assert rows[0].latest == texts[4]
+    assert len({row.fingerprint for row in rows}) == 3
