@@ -24,6 +24,15 @@ import pytest
 from fila.cli.main import main
 
 START_S = 15.0
+
+# Whoever started the tests in the background may have them ignore these, and children would too.
+for _number, _usual in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _usual)
+
 SERVER = [sys.executable, "-m", "fila.server.main"]
 COMMAND = [sys.executable, "-m", "fila.cli.main"]
 

@@ -69,11 +69,31 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         RocksStore(tmp_path / "file" / "data")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir(mode=0o000)
-    with pytest.raises(StoreError, match=r"cannot open the store in .*[Pp]ermission denied"):
-        RocksStore(tmp_path / "data")
+    data = tmp_path / "data"
+    data.mkdir(mode=0o000)
+    if os.geteuid() != 0:
+        with pytest.raises(StoreError, match=r"cannot open the store in .*[Pp]ermission denied"):
+            RocksStore(data)
+        return
+    # Root may read everything: a child gives its rights up before it tries.
+    opened = (
+        "import os, pickle, sys; from fila.storage.rocks import RocksStore;"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534);"
+        "RocksStore(sys.argv[1])"
+    )
+    for folder in [tmp_path, *tmp_path.parents][:3]:
+        folder.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", opened, str(data)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "StoreError: cannot open the store in" in done.stderr
+    assert "ermission denied" in done.stderr
 
 
 def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
