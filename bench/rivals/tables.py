@@ -109,7 +109,7 @@ def _row(
     if len(figures["rounds"]) > 1:
         row["± %"] = round(spread(figures) * 100)
     factor = _ahead_by(found, one["case"], deciding, broker)
-    if broker == OURS or factor is None:
+    if broker.startswith(OURS) or factor is None:
         row["Fila is"] = ""
     else:
         row["Fila is"] = f"{factor:.2f} × ahead" if factor >= 1 else f"BEHIND, {factor:.2f} ×"

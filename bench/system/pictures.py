@@ -90,6 +90,17 @@ def _system(found: Sequence[Measurement]) -> Iterator[Picture]:
             False,
         ),
         (
+            "keys-cpu",
+            "Server CPU by number of fairness keys",
+            "keys",
+            "keys",
+            "active fairness keys",
+            ("cpu",),
+            "µs per message",
+            True,
+            False,
+        ),
+        (
             "backlog-rates",
             "Rates by depth of the backlog",
             "backlog",
@@ -130,7 +141,8 @@ def _series(
         for name in metrics:
             label = name
             if "standing backlog" in parameters:
-                label = f"{parameters['standing backlog']:,} waiting"
+                waiting = parameters["standing backlog"]
+                label = f"{waiting:,} waiting" if waiting else "short queue"
             elif "bytes" in parameters:
                 label = f"{parameters['bytes']:,} bytes"
             point = (float(parameters[x]), middle(one["metrics"][name]))

@@ -70,12 +70,18 @@ def cpu_s(pid: int) -> float:
     """User and system time of a process and of all its living descendants."""
     total = 0
     for one in _family(pid):
-        fields = _stat(one)
+        fields = _stat(Path(f"/proc/{one}/stat"))
         if fields:
             total += int(fields[11]) + int(fields[12])
             if one == pid:
                 total += int(fields[13]) + int(fields[14])  # children that have ended
     return total * _TICK_S
+
+
+def main_thread_cpu_s(pid: int) -> float:
+    """User and system time of a process's first thread alone."""
+    fields = _stat(Path(f"/proc/{pid}/task/{pid}/stat"))
+    return (int(fields[11]) + int(fields[12])) * _TICK_S if fields else 0.0
 
 
 def rss_bytes(pid: int) -> int:
@@ -101,9 +107,9 @@ def _family(pid: int) -> list[int]:
     return family
 
 
-def _stat(pid: int) -> list[str]:
+def _stat(path: Path) -> list[str]:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = path.read_text()
     except OSError:
         return []
     return text[text.rindex(")") + 2 :].split()
