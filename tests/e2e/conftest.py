@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.jitter import Jitter
 from tests.e2e.peer import Peer
 from tests.e2e.process import Broker
 
@@ -40,6 +41,13 @@ def own_broker(tmp_path: Path) -> Iterator[Callable[..., Broker]]:
 def peer(broker: Broker) -> Iterator[Peer]:
     with broker.peer() as connected:
         yield connected
+
+
+@pytest.fixture
+def jitter() -> Iterator[Jitter]:
+    """How late the machine itself is while the test runs."""
+    with Jitter() as measured:
+        yield measured
 
 
 @pytest.fixture

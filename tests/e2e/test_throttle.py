@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from tests.e2e.jitter import Jitter
 from tests.e2e.load import busy
 from tests.e2e.peer import Peer
 from tests.e2e.process import Broker
-from tests.e2e.test_leases import LATE_MS_MAX
 
 BY_PROVIDER = """
 function on_enqueue(msg)
@@ -39,7 +39,7 @@ def test_a_limited_key_is_skipped_and_the_others_are_served_at_once(peer: Peer, 
     assert 0 <= bucket.tokens < 1
 
 
-def test_tokens_come_at_their_rate(peer: Peer, queue: str) -> None:
+def test_tokens_come_at_their_rate(peer: Peer, queue: str, jitter: Jitter) -> None:
     """20 per second with a burst of 5: 25 messages take one second, not less, not much more."""
     key = f"steady-{queue}"
     peer.set_config(f"throttle.{key}", "20,5")
@@ -48,13 +48,15 @@ def test_tokens_come_at_their_rate(peer: Peer, queue: str) -> None:
     stream = peer.consume(queue)
     messages = peer.take(stream, 25, timeout_s=5)
     spent_ms = messages[-1].leased_at_ms - messages[0].leased_at_ms
-    assert 999 <= spent_ms <= 1_000 + LATE_MS_MAX
+    assert 999 <= spent_ms <= 1_000 + jitter.late_ms_max
     for count, message in enumerate(messages[5:], start=1):
         due_ms = messages[0].leased_at_ms + count * 50
-        assert -1 <= message.leased_at_ms - due_ms <= LATE_MS_MAX
+        assert -1 <= message.leased_at_ms - due_ms <= jitter.late_ms_max
 
 
-def test_a_token_wakes_its_waiter_on_time_under_load(broker: Broker, queue: str) -> None:
+def test_a_token_wakes_its_waiter_on_time_under_load(
+    broker: Broker, queue: str, jitter: Jitter
+) -> None:
     key = f"loaded-{queue}"
     with broker.peer() as peer, busy(broker, queue + "-load"):
         peer.set_config(f"throttle.{key}", "4,1")
@@ -63,7 +65,7 @@ def test_a_token_wakes_its_waiter_on_time_under_load(broker: Broker, queue: str)
         messages = peer.take(peer.consume(queue), 5, timeout_s=5)
     for count, message in enumerate(messages):
         late_ms = message.leased_at_ms - messages[0].leased_at_ms - 250 * count
-        assert -1 <= late_ms <= LATE_MS_MAX
+        assert -1 <= late_ms <= jitter.late_ms_max
 
 
 def test_all_of_a_messages_keys_must_have_a_token(peer: Peer, queue: str) -> None:
