@@ -44,6 +44,12 @@ class RawPeer:
         self.events: list[h2.events.Event] = []
         self.flush()
 
+    def settle(self) -> RawPeer:
+        """Wait until the server has said how large its windows are."""
+        while not any(isinstance(one, h2.events.WindowUpdated) for one in self.events):
+            assert self.read()
+        return self
+
     def flush(self) -> None:
         self.send_bytes(self.http2.data_to_send())
 

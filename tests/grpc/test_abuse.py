@@ -149,7 +149,7 @@ def test_large_messages_that_are_never_finished_are_bounded_per_connection(
 ) -> None:
     with own_broker(settings={"fibp.max_message_size": 4_000_000}) as broker:
         before = broker.rss_bytes()
-        with RawPeer(broker.address) as peer:
+        with RawPeer(broker.address).settle() as peer:
             streams = []
             for _ in range(20):
                 stream = peer.open(ENQUEUE)
@@ -340,3 +340,47 @@ def _drain(peer: RawPeer) -> set[int]:
         for event in peer.events
         if ("grpc-status", "8") in (getattr(event, "headers", None) or [])
     }
+
+
+def test_whole_messages_of_calls_that_never_finish_are_bounded(
+    own_broker: Callable[..., Broker],
+) -> None:
+    with own_broker(settings={"fibp.max_message_size": 1_000_000}) as broker:
+        before = broker.rss_bytes()
+        with RawPeer(broker.address).settle() as peer:
+            refused: set[int] = set()
+            content = prefixed(bytes(400_000))
+            for _ in range(100):
+                stream = peer.open(ENQUEUE)
+                for at in range(0, len(content), 16_000):
+                    peer.http2.send_data(stream, content[at : at + 16_000])
+                    peer.flush()
+                refused |= _drain(peer)
+            time.sleep(0.3)
+            refused |= _drain(peer)
+            assert len(refused) >= 97
+            assert broker.rss_bytes() - before < 20_000_000
+
+
+def test_unfinished_messages_of_many_connections_are_bounded_together(
+    own_broker: Callable[..., Broker],
+) -> None:
+    settings = {"fibp.max_inbound_bytes": 20_000_000, "fibp.max_message_size": 16_000_000}
+    with own_broker(settings=settings) as broker:
+        peers = [RawPeer(broker.address).settle() for _ in range(8)]
+        refused = 0
+        for peer in peers:
+            stream = peer.open(ENQUEUE)
+            peer.http2.send_data(stream, struct.pack(">BI", 0, 15_000_000))
+            while peer.http2.local_flow_control_window(stream) >= 16_000:
+                peer.http2.send_data(stream, bytes(16_000))
+                peer.flush()
+            time.sleep(0.05)
+        for peer in peers:
+            refused += len(_drain(peer))
+        assert refused >= 2, "eight times four megabytes are more than twenty"
+        with Client(broker.address) as client:
+            client.create_queue("q")
+            client.enqueue("q", b"small")
+        for peer in peers:
+            peer.close()

@@ -81,7 +81,7 @@ class Listener:
 
     def _grpc(self) -> GrpcConnection:
         return GrpcConnection(
-            self._sessions, self._grpc_limits, self._loop, self._opened, self._closed
+            self._sessions, self._grpc_limits, self._loop, self._opened, self._closed, self._inbound
         )
 
     def _opened(self, connection: Connection) -> None:

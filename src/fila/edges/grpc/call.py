@@ -111,7 +111,7 @@ class Call:
             return
         rest = self._rest
         if rest:
-            self.connection.held_bytes += len(data)
+            self.connection.hold(len(data))
             rest += data
             if len(rest) < self._needed:
                 self._check_held()
@@ -156,13 +156,13 @@ class Call:
             position = end
         if position < size:
             self._rest = bytearray(data[position:])
-            self.connection.held_bytes += len(self._rest)
+            self.connection.hold(len(self._rest))
             self._check_held()
 
     def _check_held(self) -> None:
-        limit = self.connection.limits.message_bytes_max + _PREFIX.size
-        if self.connection.held_bytes > limit:
-            self._refuse_size()
+        if self.connection.holds_too_much():
+            text = "too many large messages are arriving at once; try again later"
+            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, text))
 
     def _refuse_size(self) -> None:
         limit = self.method.request_bytes_max or self.connection.limits.message_bytes_max
@@ -174,7 +174,7 @@ class Call:
         )
 
     def _let_go(self) -> None:
-        self.connection.held_bytes -= len(self._rest)
+        self.connection.hold(-len(self._rest))
         self._rest = bytearray()
 
     # --- the deadline
@@ -294,16 +294,28 @@ class OneRequestCall(Call):
     def message(self, data: bytes) -> None:
         if self._request is not None:
             self._miscounted()
+            return
+        # Until the client has finished, a whole message counts as an unfinished one.
         self._request = data
+        self.connection.hold(len(data))
+        self._check_held()
 
     def half_closed(self) -> None:
         if self._request is None:
             self._miscounted()
             return
         request = self.parse(self._request)
-        self._request = b""
+        self._forget_request()
         if request is not None:
             self.requested(request)
+
+    def left(self) -> None:
+        self._forget_request()
+
+    def _forget_request(self) -> None:
+        if self._request:
+            self.connection.hold(-len(self._request))
+            self._request = b""
 
     def requested(self, request: Any) -> None:
         raise NotImplementedError

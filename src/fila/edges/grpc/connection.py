@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Sessions
-from fila.edges.fibp import FibpLimits, _keep_alive
-from fila.edges.grpc import admin, frames, health, reflection, service
+from fila.edges.fibp import FibpLimits, Inbound, _keep_alive
+from fila.edges.grpc import admin, frames, health, hot, reflection, service
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method
 from fila.edges.grpc.caller import Caller
@@ -51,13 +51,15 @@ class GrpcConnection(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[GrpcConnection], None],
         closed: Callable[[GrpcConnection], None],
+        inbound: Inbound | None = None,
     ) -> None:
         self.broker = sessions.broker
         self.loop = loop
         self.http2 = Http2(limits.http2, loop.time)
         self.calls: dict[int, Call] = {}
         self.limits = limits.fibp
-        self.held_bytes = 0  # of messages that are not complete
+        self._held_bytes = 0  # of messages that are not complete
+        self._inbound = inbound or Inbound()  # the same on all connections
         self.due_bytes = 0  # answers on their way to the commit
         self._sessions = sessions
         self._header_bytes_max = limits.http2.header_bytes_max
@@ -227,6 +229,18 @@ class GrpcConnection(asyncio.Protocol):
             caller = found
         self._called = True
         return method.open(self, stream, caller, method)
+
+    def hold(self, change_bytes: int) -> None:
+        """Keep the sums of what has not arrived whole."""
+        self._held_bytes += change_bytes
+        self._inbound.held_bytes += change_bytes
+
+    def holds_too_much(self) -> bool:
+        limits = self.limits
+        return self._held_bytes > limits.message_bytes_max + hot.PREFIX_BYTES or (
+            self._inbound.held_bytes > limits.inbound_bytes_max
+            and self._held_bytes > limits.unsent_bytes_max
+        )
 
     def hold_back(self, call: Call) -> None:
         """Tell the call when its client has caught up."""

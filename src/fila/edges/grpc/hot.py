@@ -25,6 +25,7 @@ _NS: Final = 1_000_000_000
 _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
 _PREFIX: Final = Struct(">BI")
+PREFIX_BYTES: Final = _PREFIX.size
 _SMALL: Final = [bytes((value,)) for value in range(128)]
 
 # (queue, message body); no body: the message cannot be stored, its headers are too long.

@@ -155,6 +155,7 @@ class ConsumeCall(OneRequestCall):
             self.connection.broker.hold(self._queue, self._consumer, held)
 
     def left(self) -> None:
+        super().left()
         if self._consumer and self.caller is not None:
             self.caller.consumers.pop(self._consumer, None)
             self.session.leave(self._consumer)
