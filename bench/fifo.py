@@ -138,9 +138,10 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         want -= taken
         if not lane.touched:
             state.touch(lane)
-        for bucket in buckets:
-            bucket.tokens -= taken
-            state.use_bucket(bucket)
+        if buckets:
+            for bucket in buckets:
+                bucket.tokens -= taken
+                state.use_bucket(bucket)
         assert not state.journal, "the bench keeps no journal"
         if lane_state != READY:
             if key.pending == 0:
