@@ -1,11 +1,12 @@
-"""`python -m tests.simulation --seed N | --seeds N [--from M] [--jobs J]`"""
+"""`python -m tests.simulation --seed N | --seeds N [--from M] [--jobs J] | --faults`"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from .run import run_seed, summarize
+from . import faults
+from .run import Outcome, run_seed, summarize
 
 
 def main() -> int:
@@ -14,7 +15,10 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, help="run so many seeds", default=200)
     parser.add_argument("--from", type=int, dest="first", help="the first of them", default=0)
     parser.add_argument("--jobs", type=int, help="processes to spread them over", default=1)
+    parser.add_argument("--faults", action="store_true", help="plant each fault, show what sees it")
     args = parser.parse_args()
+    if args.faults:
+        return _show_faults()
     if args.seed is not None:
         outcome = run_seed(args.seed)
         if outcome.promise:
@@ -36,6 +40,23 @@ def main() -> int:
     for outcome in summary.failed:
         print(f"  make simulate SEED={outcome.seed}    # {outcome.promise}")
     return 1 if summary.failed else 0
+
+
+def _show_faults() -> int:
+    """The table of docs/internals/simulation.md."""
+    print("| planted fault | caught as | seeds | from outside alone | seeds |")
+    print("|---|---|---|---|---|")
+    missed = 0
+    for one in faults.FAULTS:
+        caught = faults.first_caught(one, faults.SEEDS_MAX)
+        outside = faults.first_caught(one, faults.SEEDS_MAX, look_inside=False)
+        missed += caught is None
+        print(f"| {one.name} | {_cell(caught)} | {_cell(outside)} |", flush=True)
+    return 1 if missed else 0
+
+
+def _cell(outcome: Outcome | None) -> str:
+    return f"{outcome.promise} | {outcome.seed + 1}" if outcome is not None else "– | –"
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ class Auditor(Books):
         if turn.wrote:
             self.durable_ns = self.now
         self.events = iter(turn.events)
+        for queue in self.queues.values():
+            queue.had_credit = bool(queue.credit)
         self.fall_due()
         ended: list[str] = []
         for step in turn.steps:
@@ -52,6 +54,7 @@ class Auditor(Books):
         """The broker died and was loaded again: consumers are gone, leases stay."""
         self.now = max(now, self.durable_ns)
         self.timers = []
+        self.tokens.forget_ready()
         for queue in self.queues.values():
             queue.consumers = {}
             queue.connections = {}
@@ -106,6 +109,8 @@ class Auditor(Books):
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
         if turn.more:
             wake_ns = now
+            for queue in self.queues.values():
+                queue.shared = {}  # who waits for a token was not looked at to the end
         elif 0 < turn.deadline_ns <= now:
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:

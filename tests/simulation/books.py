@@ -201,15 +201,17 @@ class Books:
                 fair.becomes_unsure(lane)
         elif ready:
             fair.becomes_ready(lane, self.is_sure(lane), placed)
+            self.tokens.ready_changes(lane)
         else:
             fair.becomes_unready(lane)
+            self.tokens.ready_changes(lane)
 
     def is_sure(self, lane: Lane) -> bool:
         """Whether nothing can keep the lane from taking part."""
         return self.tokens.has(lane, self.now, TOLERANCE) and not lane.is_hazy(self.now)
 
     def doubt(self, name: bytes) -> None:
-        """This throttle key's bucket changed: lanes that are short of it may be parked now."""
+        """This throttle key's bucket is short: lanes that name it may be parked now."""
         for lane in self.tokens.lanes.get(name, ()):
             if lane.sure and not self.tokens.has(lane, self.now, TOLERANCE):
                 fair.becomes_unsure(lane)

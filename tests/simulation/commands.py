@@ -223,6 +223,8 @@ def _set_config(books: Books, command: SetConfig, reply: Reply, asked: object) -
             del books.config[command.key]
     elif isinstance(changed, bytes):
         books.doubt(changed)
+        for queue in books.queues.values():
+            queue.shared = {}
     if books.journal:
         events.expect_plain(books.events, events.CONFIG_CHANGED, "")
 

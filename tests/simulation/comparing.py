@@ -232,7 +232,7 @@ def _check_bounds(state: State) -> None:
     for bucket in state.buckets.values():
         known = state.lanes_of_throttle.get(bucket.name, {})
         for lane in bucket.waiters:
-            if lane not in known or lane.parked_on is not bucket:
+            if lane not in known or lane.line_of is not bucket:
                 raise Violation("bounded memory", f"{bucket.name!r} remembers a lane that is gone")
     for group in state.groups.values():
         records = len(group._rows)

@@ -63,6 +63,8 @@ def follow(books: Books, delivery: Delivery) -> None:
         if books.journal:
             events.expect_delivered(books.events, message, consumer.id, wait)
         fair.delivered(key, settings.quantum)
+        if len(lane.throttle_keys) == 1 and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
+            fair.delivered_behind(lane, settings.quantum)
         for name in books.tokens.take(lane, now) if lane.throttle_keys else ():
             books.doubt(name)
         books.remove(message)

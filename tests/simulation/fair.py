@@ -30,6 +30,8 @@ def becomes_ready(lane: Lane, sure: bool, placed: bool) -> None:
     first = key.ready_lanes == 0
     lane.ready = True
     key.ready_lanes += 1
+    if not first:
+        _end_span_behind(key)
     queue.ready_lanes[lane] = None
     if not sure:
         return
@@ -53,8 +55,10 @@ def becomes_unready(lane: Lane) -> None:
     del queue.ready_lanes[lane]
     if lane.sure:
         becomes_unsure(lane)
+    _end_span_behind(key)
     if key.ready_lanes == 0:
         key.residual = False
+        key.steady_since = abs(key.steady_since)
         if queue.visit_key is key:
             queue.visit_key = None
 
@@ -95,6 +99,9 @@ def weight_changes(key: Key, weight: int) -> None:
         key.weight = weight
         key.heaviest = max(key.heaviest, weight)
         key.epoch += 1
+        if key.ready_lanes:
+            # The visit under way keeps the old weight, and it is not known where it stands.
+            key.steady_since = -abs(key.steady_since) - 1
 
 
 def delivered(key: Key, quantum: int) -> None:
@@ -112,7 +119,9 @@ def delivered(key: Key, quantum: int) -> None:
             queue.visit_left -= 1
     else:
         key.residual = False
-        queue.visit_run = 0 if _alone(queue, key) else queue.visit_run + 1
+        # Without a sure lane it may leave and come back between two messages.
+        apart = key.sure_lanes == 0 or _alone(queue, key)
+        queue.visit_run = 0 if apart else queue.visit_run + 1
         if queue.visit_run > max(key.heaviest, queue.visit_weight) * quantum:
             raise Violation(PROMISE, f"{_name(key)} has a visit of more than {queue.visit_run - 1}")
     queue.visit_joins = queue.joins
@@ -129,12 +138,38 @@ def delivered(key: Key, quantum: int) -> None:
             key.epoch += 1  # the span under the new weight begins with the next visit
 
 
+def delivered_behind(lane: Lane, quantum: int) -> None:
+    """A message went from a lane that waits for one bucket: others that wait there keep up.
+
+    Keys that wait for tokens of the same bucket share them by weight, too: a visit that an empty
+    bucket cuts off is taken up where it stopped.
+    """
+    key = lane.key
+    queue = key.queue
+    if key.index >= MEASURED or key.ready_lanes != 1 or key.steady_since < 0:
+        return
+    step = 1.0 / key.weight
+    for other_lane in queue.ready_lanes:
+        other = other_lane.key
+        if other is key or other.index >= MEASURED or other.ready_lanes != 1:
+            continue
+        if other_lane.throttle_keys != lane.throttle_keys or other.steady_since < 0:
+            continue
+        first, second = (key, other) if key.index < other.index else (other, key)
+        span = queue.shared.get((first, second))
+        steady = (first.steady_since, second.steady_since)
+        if span is None or (span[3], span[4]) != steady:
+            queue.shared[first, second] = span = [0.0, 0.0, 0.0, *steady]
+        _widen(span, step if first is key else -step, quantum, key, other)
+
+
 def forget_order(queue: Queue) -> None:
     """After a restart the ring stands in another order, and no visit is under way."""
     queue.ring = {}
     queue.floating = {}
     queue.visit_key = None
     queue.pairs = {}
+    queue.shared = {}
     queue.ready_lanes = {}
     for key in queue.keys.values():
         key.ready_lanes = key.sure_lanes = 0
@@ -142,6 +177,10 @@ def forget_order(queue: Queue) -> None:
         key.epoch += 1
         for lane in key.lanes.values():
             lane.ready = lane.sure = False
+
+
+def _end_span_behind(key: Key) -> None:
+    key.steady_since += 1 if key.steady_since >= 0 else -1
 
 
 def _enter(queue: Queue, key: Key) -> None:
@@ -198,7 +237,7 @@ def _begin_visit(queue: Queue, key: Key, quantum: int) -> None:
     queue.visit_weight = key.weight
     queue.visit_exact = key.sure_lanes > 0 and not key.residual
     queue.visit_left = key.weight * quantum - 1
-    queue.visit_run = 0 if _alone(queue, key) else 1
+    queue.visit_run = 0 if key.sure_lanes == 0 or _alone(queue, key) else 1
     key.residual = False
 
 
@@ -213,15 +252,19 @@ def _measure(queue: Queue, key: Key, quantum: int) -> None:
         span = pairs.get((first, second))
         if span is None or span[3] != first.epoch or span[4] != second.epoch:
             pairs[first, second] = span = [0.0, 0.0, 0.0, first.epoch, second.epoch]
-        span[0] += step if first is key else -step
-        span[1] = min(span[1], span[0])
-        span[2] = max(span[2], span[0])
-        if span[2] - span[1] > quantum + 1e-9:
-            raise Violation(
-                "fair share",
-                f"served/weight of {_name(key)} and {_name(other)} differs by "
-                f"{span[2] - span[1]:.3f}, more than one visit ({quantum})",
-            )
+        _widen(span, step if first is key else -step, quantum, key, other)
+
+
+def _widen(span: list[float], step: float, quantum: int, key: Key, other: Key) -> None:
+    span[0] += step
+    span[1] = min(span[1], span[0])
+    span[2] = max(span[2], span[0])
+    if span[2] - span[1] > quantum + 1e-9:
+        raise Violation(
+            "fair share",
+            f"served/weight of {_name(key)} and {_name(other)} differs by "
+            f"{span[2] - span[1]:.3f}, more than one visit ({quantum})",
+        )
 
 
 def _alone(queue: Queue, key: Key | None) -> bool:

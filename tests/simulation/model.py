@@ -155,6 +155,7 @@ class Key:
         "queue",
         "ready_lanes",
         "residual",
+        "steady_since",
         "sure_lanes",
         "weight",
     )
@@ -174,6 +175,7 @@ class Key:
         self.residual = False  # an interrupted visit may go on
         self.passed: set[Key] = set()  # keys that had a visit since this one's last
         self.epoch = 0
+        self.steady_since = 0  # counts what ends a span behind a shared bucket; -1: weight changed
 
 
 class Consumer:
@@ -223,6 +225,7 @@ class Queue:
         "counted",
         "credit",
         "floating",
+        "had_credit",
         "joins",
         "keys",
         "keys_pending",
@@ -234,6 +237,7 @@ class Queue:
         "pending",
         "ready_lanes",
         "ring",
+        "shared",
         "stall_ns",
         "stalled_since",
         "visibility_ns",
@@ -257,6 +261,7 @@ class Queue:
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}
         self.credit: dict[Consumer, None] = {}  # consumers with credit; the first is the next
+        self.had_credit = False  # some consumer had credit at some point of this turn
         self.counted = dict.fromkeys(COUNTED, 0)  # since the broker started
         self.stall_ns = 0
         self.stalled_since = now
@@ -272,6 +277,7 @@ class Queue:
         self.visit_joins = 0
         self.visit_weight = 1
         self.pairs: dict[tuple[Key, Key], list[float]] = {}
+        self.shared: dict[tuple[Key, Key], list[float]] = {}  # spans behind a shared bucket
 
     def stall_at(self, now: int) -> int:
         return self.stall_ns if self.credit else self.stall_ns + now - self.stalled_since
@@ -280,11 +286,13 @@ class Queue:
         if not self.credit:
             self.stall_ns += now - self.stalled_since
         self.credit[consumer] = None
+        self.had_credit = True
 
     def lose_credit(self, consumer: Consumer, now: int) -> None:
         del self.credit[consumer]
         if not self.credit:
             self.stalled_since = now
+            self.shared = {}
 
     def lane(self, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
         key = self.keys.get(fairness_key)

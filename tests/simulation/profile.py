@@ -24,7 +24,7 @@ class Profile:
         self.skew = rng.choice((1.0, 1.0, 2.0, 4.0))
         self.weights = rng.choice(("one", "fixed", "fixed", "changing"))
         self.throttle_sets = throttle_sets(rng)
-        self.throttled = rng.choice((0.3, 0.7, 1.0))  # share of messages with throttle keys
+        self.throttled = rng.choice((0.3, 0.7, 1.0, 1.0))  # share of messages with throttle keys
         self.delayed = rng.choice((0.0, 0.0, 0.1, 0.5))
         self.delay_ms_max = rng.choice((5, 50, 2_000))
         self.body_bytes_max = rng.choice((20, 60, 600))
@@ -70,6 +70,7 @@ def settings(rng: Random) -> Settings:
         window_messages=rng.choice((1, 2, 4, 4, 8, 64)),
         window_bytes_total=rng.choice((1, 1_000, 4_000, 20_000, 1 << 20)),
         page_messages=rng.choice((1, 2, 3, 3, 8)),
+        head_messages=rng.choice((1, 2, 8)),
         page_bytes=rng.choice((1, 300, 5_000, 1 << 20)),
         prefetch_default=rng.choice((1, 5, 256)),
         prefetch_bytes=rng.choice((100, 5_000, 1 << 20)),
@@ -84,7 +85,7 @@ def settings(rng: Random) -> Settings:
 
 def throttle_sets(rng: Random) -> list[tuple[bytes, ...]]:
     """Which sets of throttle keys messages carry."""
-    kind = rng.choice(("none", "none", "one", "several", "mixed", "mixed"))
+    kind = rng.choice(("none", "none", "one", "one", "several", "mixed", "mixed"))
     if kind == "none":
         return []
     if kind == "one":

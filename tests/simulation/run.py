@@ -29,9 +29,9 @@ class Summary(NamedTuple):
     failed: list[Outcome]
 
 
-def run_seed(seed: int) -> Outcome:
+def run_seed(seed: int, look_inside: bool = True) -> Outcome:
     """One seed from its beginning to its end, or to the first promise that does not hold."""
-    world = World(seed)
+    world = World(seed, look_inside)
     promise = report = ""
     try:
         world.run()

@@ -7,9 +7,10 @@ of time sees more than burst + rate × t deliveries, so that promise is checked 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
-from .model import Lane
+from .model import Lane, Queue
 from .turn import Violation
 
 # Far above floating-point error, far below anything a rate can show.
@@ -54,6 +55,7 @@ class Tokens:
         self.settings: dict[bytes, Setting] = {}
         self.buckets: dict[bytes, Bucket] = {}
         self.lanes: dict[bytes, dict[Lane, None]] = {}
+        self.queues: dict[bytes, Counter[Queue]] = {}  # how many ready lanes of each queue name it
 
     def know(self, lane: Lane) -> None:
         for name in lane.throttle_keys:
@@ -62,6 +64,30 @@ class Tokens:
     def forget(self, lane: Lane) -> None:
         for name in lane.throttle_keys:
             self.lanes[name].pop(lane, None)
+            self.queues.get(name, Counter()).pop(lane.key.queue, None)
+
+    def forget_ready(self) -> None:
+        self.queues = {}
+
+    def ready_changes(self, lane: Lane) -> None:
+        """The lane came to have something ready, or has nothing ready any more."""
+        for name in lane.throttle_keys:
+            queues = self.queues.setdefault(name, Counter())
+            queues[lane.key.queue] += 1 if lane.ready else -1
+            if not queues[lane.key.queue]:
+                del queues[lane.key.queue]
+
+    def is_of_one_queue(self, name: bytes) -> bool:
+        """Whether the bucket's tokens went to one queue only in this turn, as far as they may.
+
+        If not, spans behind it end: tokens are shared by weight inside a queue, not across queues.
+        """
+        queues = self.queues[name]
+        if name in self.buckets and sum(queue.had_credit for queue in queues) == 1:
+            return True
+        for queue in queues:
+            queue.shared = {}
+        return False
 
     def buckets_of(self, lane: Lane) -> list[Bucket]:
         buckets = self.buckets

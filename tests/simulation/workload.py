@@ -29,8 +29,8 @@ from .profile import Profile
 if TYPE_CHECKING:
     from .world import World
 
-RATES = ("0", "0.5", "1", "3", "20", "200", "5000", "1e6")
-BURSTS = ("0", "0.9", "1", "1.5", "3", "10", "100")
+RATES = ("0", "0.5", "3", "20", "200", "1000", "5000", "1e6")
+BURSTS = ("0", "0.9", "1", "1.5", "4", "10", "100")
 WRONG_PAIRS = ("abc", "1", "1,2,3", "-1,5", "nan,1", "1,inf", ",")
 WRONG_NUMBERS = ("x", "-1", "nan", "1e999", "+3")
 

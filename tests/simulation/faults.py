@@ -1,0 +1,335 @@
+"""Planted faults: one wrong line in the core at a time, to see whether the auditor notices.
+
+A fault is a piece of a function's source and what stands there instead. It is planted at run time,
+in the function's module and wherever else the function was imported, and taken out again. When the
+core is rewritten and the piece is no longer there, planting says so; write the fault anew then.
+"""
+
+from __future__ import annotations
+import __future__
+
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from fila.core import delivery
+
+from .run import Outcome, run_seed
+
+# A compiled core cannot be changed line by line; its pure form is what the faults are planted in.
+COMPILED = not (delivery.__file__ or "").endswith(".py")
+
+SEEDS_MAX = 40  # within so many seeds every fault is noticed
+
+
+class Fault(NamedTuple):
+    name: str
+    where: str  # module:function or module:Class.method
+    swaps: tuple[tuple[str, str], ...]  # what stands there, and what the fault makes of it
+
+
+def fault(name: str, where: str, *swaps: str) -> Fault:
+    return Fault(name, where, tuple(zip(swaps[::2], swaps[1::2], strict=True)))
+
+
+@contextmanager
+def planted(one: Fault) -> Iterator[None]:
+    """The core with this fault in it."""
+    module_name, _, path = one.where.partition(":")
+    module = importlib.import_module(module_name)
+    owner: Any = module
+    *outer, name = path.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    sound = getattr(owner, name)
+    broken = _broken(module.__dict__, sound, one)
+    # A method lives in its class; a function lives wherever it was imported to.
+    homes = [owner] if outer else [m for m in _modules() if m.__dict__.get(name) is sound]
+    for home in homes:
+        setattr(home, name, broken)
+    try:
+        yield
+    finally:
+        for home in homes:
+            setattr(home, name, sound)
+
+
+def first_caught(one: Fault, seeds: int, look_inside: bool = True) -> Outcome | None:
+    """The first seed that notices the fault; None if none of them does."""
+    with planted(one):
+        for seed in range(seeds):
+            outcome = run_seed(seed, look_inside)
+            if outcome.promise:
+                return outcome
+    return None
+
+
+def _broken(namespace: dict[str, Any], sound: Any, one: Fault) -> Any:
+    source = textwrap.dedent(inspect.getsource(sound))
+    for old, new in one.swaps:
+        assert source.count(old) == 1, (
+            f'planted fault "{one.name}": {one.where} holds {old!r} {source.count(old)} times, not '
+            "once; write the fault anew"
+        )
+        source = source.replace(old, new)
+    flags = __future__.annotations.compiler_flag
+    code = compile(source, f"<{one.where} with {one.name}>", "exec", flags, dont_inherit=True)
+    found: dict[str, Any] = {}
+    exec(code, namespace, found)
+    return found[sound.__name__]
+
+
+def _modules() -> list[Any]:
+    ours = ("fila.", "tests.simulation.")
+    return [module for name, module in sys.modules.items() if name.startswith(ours)]
+
+
+FAULTS = [
+    # --- fairness
+    fault(
+        "an emptied key keeps its deficit",
+        "fila.core.state:State.make_unready",
+        "if state != PARKED or key.deficit == key.granted:\n                key.deficit = 0",
+        "pass",
+        "if key.pending == 0:\n        key.deficit = 0",
+        "pass",
+    ),
+    fault(
+        "a newcomer jumps the ring",
+        "fila.core.fairness:Ring.join",
+        "head.before = key",
+        "head.before = key\n        self.head = key",
+    ),
+    fault(
+        "a visit is one message too long",
+        "fila.core.delivery:fill",
+        "key.granted = deficit = key.weight * quantum",
+        "key.granted = deficit = key.weight * quantum + 1",
+    ),
+    fault(
+        "a finished visit does not pass the turn on",
+        "fila.core.delivery:fill",
+        "        if deficit <= 0:\n                ring.head = key.after",
+        "        pass",
+    ),
+    fault(
+        "the weight goes to another key",
+        "fila.core.machine:_enqueue",
+        "state.set_weight(queue, lane.key, weight)",
+        "state.set_weight(queue, next(iter(keys.values())), weight)",
+    ),
+    fault(
+        "the newest lane of a key goes first",
+        "fila.core.fairness:FairnessKey.add_lane",
+        "elif stamp < current.head_stamp():",
+        "elif stamp > current.head_stamp():",
+    ),
+    # --- throttles
+    fault(
+        "the level of a bucket is not stored",
+        "fila.core.state:State.write_buckets",
+        "ops.append((PUT_STATE, rows.BUCKET_PREFIX + bucket.name, value))",
+        "pass",
+    ),
+    fault(
+        "a restart grants a fresh burst",
+        "fila.core.bucket:Bucket.restore",
+        "self.tokens = min(tokens, self.burst)",
+        "self.tokens = self.burst",
+    ),
+    fault(
+        "only the first bucket pays",
+        "fila.core.delivery:fill",
+        "for bucket in buckets:",
+        "for bucket in buckets[:1]:",
+    ),
+    fault(
+        "a waiter is never woken",
+        "fila.core.state:State.park",
+        "self.arm_bucket(bucket)",
+        "pass",
+    ),
+    fault(
+        "leftover tokens wait for the next deadline",
+        "fila.core.delivery:deliver",
+        "if not state.waiting:\n            return False",
+        "return False",
+    ),
+    fault(
+        "the first in line takes every token",
+        "fila.core.state:State.wake_waiters",
+        "if tokens < TOKEN:",
+        "if tokens < bucket.tokens:",
+    ),
+    fault(
+        "a visit that an empty bucket cuts off is forgotten",
+        "fila.core.state:State.make_unready",
+        "if state != PARKED or key.deficit == key.granted:",
+        "if True:",
+    ),
+    # --- leases and settlement
+    fault(
+        "an ack does not end the lease",
+        "fila.core.settlement:ack",
+        "del leased[id]",
+        "pass",
+    ),
+    fault(
+        "an acknowledged row stays on the disk",
+        "fila.core.settlement:ack",
+        'ops.append((DELETE_MESSAGE, key, b""))',
+        "pass",
+    ),
+    fault(
+        "a consumer may ack another's lease",
+        "fila.core.settlement:ack",
+        "if held is None or (consumes and held[0].held_by_other(connection)):",
+        "if held is None:",
+    ),
+    fault(
+        "a retry loses its delay",
+        "fila.core.settlement:_fail",
+        "delay_ms = verdict.delay_ms",
+        "delay_ms = 0",
+    ),
+    fault(
+        "a failure counts no attempt",
+        "fila.core.settlement:_fail",
+        "attempts = entry[ATTEMPTS] + 1",
+        "attempts = entry[ATTEMPTS]",
+    ),
+    fault(
+        "a dead letter is left behind",
+        "fila.core.settlement:_fail",
+        'state.ops(queue.group).append((DELETE_MESSAGE, key, b""))',
+        'verdict.dead_letter or state.ops(queue.group).append((DELETE_MESSAGE, key, b""))',
+    ),
+    fault(
+        "a released lease counts an attempt",
+        "fila.core.settlement:_hand_back",
+        "(*entry[:5], now,",
+        "(*entry[:2], entry[2] + 1, *entry[3:5], now,",
+    ),
+    fault(
+        "an expiry is ignored",
+        "fila.core.settlement:due_lease",
+        "if lease.expires_ns <= state.now:",
+        "if False:",
+    ),
+    fault(
+        "a redrive keeps the attempts",
+        "fila.core.redrive:redrive",
+        "state.store(target, id, 0, weight",
+        "state.store(target, id, entry[2], weight",
+    ),
+    # --- consumers
+    fault(
+        "credit is not returned",
+        "fila.core.settlement:_settle",
+        "consumer.credit_messages += 1",
+        "pass",
+    ),
+    fault(
+        "the credit in bytes is not looked at",
+        "fila.core.delivery:fill",
+        "bytes_left = min(consumer.credit_bytes, state.settings.delivery_bytes)",
+        "bytes_left = state.settings.delivery_bytes",
+    ),
+    fault(
+        "the first consumer is always the next",
+        "fila.core.delivery:deliver_queue",
+        "ready.rotate(-1)",
+        "pass",
+    ),
+    # --- lanes and windows
+    fault(
+        "a page stands in the wrong order",
+        "fila.core.lane:Lane.page",
+        "entries = sorted(entries + fresh)",
+        "entries = fresh + entries",
+    ),
+    fault(
+        "a page drops what is not committed yet",
+        "fila.core.lane:Lane.page",
+        "if self.unflushed:",
+        "if False:",
+    ),
+    fault(
+        "a page brings back what is leased",
+        "fila.core.lane:Lane.page",
+        "if key[rows.ID_AT :] not in leased",
+        "",
+    ),
+    fault(
+        "a cut window forgets the horizon",
+        "fila.core.lane:Lane._cut",
+        "self.horizon = max(window[-1][KEY], self.delivered)",
+        "self.horizon = self.horizon",
+    ),
+    fault(
+        "a delayed message goes a millisecond early",
+        "fila.core.state:State.new_head",
+        "lane.head_stamp() > now",
+        "lane.head_stamp() > now + MS",
+    ),
+    fault(
+        "the count of a key drifts",
+        "fila.core.delivery:fill",
+        "key.pending -= taken",
+        "key.pending -= 1",
+    ),
+    # --- clocks
+    fault(
+        "the stall clock stands still",
+        "fila.core.queue:Queue.stall_at",
+        "self.stall_ns + now - self.stalled_since",
+        "self.stall_ns",
+    ),
+    fault(
+        "time on a bucket is not counted as throttled",
+        "fila.core.state:State.make_ready",
+        "lane.throttled_ns += active_ns - lane.parked_since",
+        "pass",
+    ),
+    fault(
+        "time runs back over a restart",
+        "fila.core.load:load",
+        "state.now = max([now, *seen])",
+        "state.now = now",
+    ),
+    # --- durability
+    fault(
+        "a folded ledger record is dropped",
+        "fila.core.ledger:Group._fold",
+        "ops.append(put_lane(lane, now))",
+        "pass",
+    ),
+    fault(
+        "effects are let go before the write",
+        "fila.storage.committer:OsCommitter.commit",
+        "if batches:\n        self._store.write(batches)\n    committed()",
+        "committed()\n    if batches:\n        self._store.write(batches)",
+    ),
+    fault(
+        "effects are let go before the flush",
+        "fila.storage.committer:FsyncCommitter.commit",
+        "self._waiting.append(committed)",
+        "committed()",
+    ),
+    fault(
+        "a turn is written in pieces",
+        "fila.storage.committer:FsyncCommitter.commit",
+        "self._store.write(batches)",
+        "[self._store.write([one]) for one in batches]",
+    ),
+    fault(
+        "a deleted queue leaves its messages on the disk",
+        "fila.core.catalogue:_remove_queue",
+        "ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))",
+        "pass",
+    ),
+]
