@@ -1,0 +1,145 @@
+"""Spark's reports over a journal of five million events: each under thirty seconds in local[2].
+
+    python -m bench.pipeline [events]
+
+Owns a journal made for the purpose: whole lifecycles (enqueued, delivered, acked) of a thousand
+tenants in ten queues over an hour, served in turn. Times include reading, not starting Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fila.journal.files import Stream, seal
+from fila.journal.schema import arrow_schema
+from fila.spark.delays import delays, served_meanwhile
+from fila.spark.errors import errors
+from fila.spark.events import read_events
+from fila.spark.fairness import fairness, summary
+from fila.spark.funnel import funnel
+from fila.spark.latency import latency
+from fila.spark.session import get_spark
+
+EVENTS = 5_000_000
+LIMIT_S = 30.0
+PART = 200_000
+QUEUES = 10
+TENANTS = 100  # in each queue
+SPAN_US = 3_600 * 1_000_000
+START_US = 1_790_000_000 * 1_000_000
+
+
+def main() -> int:
+    events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
+    root = Path(tempfile.mkdtemp(prefix="fila-bench-"))
+    try:
+        began = time.monotonic()
+        write_journal(root, events)
+        size = sum(path.stat().st_size for path in root.rglob("*.parquet"))
+        print(f"{events:,} events, {size / 1e6:.0f} MB, made in {time.monotonic() - began:.0f} s")
+        spark = get_spark("local[2]", app="fila bench")
+        found = read_events(spark, str(root))
+
+        def why() -> Any:
+            slow = delays(found).persist()
+            slow.collect()
+            return served_meanwhile(found, slow).collect()
+
+        jobs: dict[str, Callable[[], Any]] = {
+            "fairness": lambda: summary(fairness(found, 60.0)).collect(),
+            "delays": why,
+            "latency": lambda: latency(found).collect(),
+            "funnel": lambda: funnel(found).collect(),
+            "errors": lambda: errors(found).collect(),
+        }
+        seconds = {name: timed(job) for name, job in jobs.items()}
+        spark.stop()
+    finally:
+        shutil.rmtree(root)
+    for name, taken in seconds.items():
+        print(f"{name:<10} {taken:6.1f} s  {'ok' if taken < LIMIT_S else 'TOO SLOW'}")
+    print(json.dumps({"events": events, "seconds": seconds}))
+    return int(any(taken >= LIMIT_S for taken in seconds.values()))
+
+
+def timed(job: Callable[[], Any]) -> float:
+    began = time.monotonic()
+    job()
+    return round(time.monotonic() - began, 2)
+
+
+def write_journal(root: Path, events: int) -> None:
+    """Sealed parts, as a broker would leave them."""
+    stream = Stream("events", "bench", 1)
+    rng = np.random.default_rng(1)
+    for first in range(0, events, PART):
+        seal(root, stream, [_part(first, min(PART, events - first), events, rng)])
+
+
+def _part(first: int, size: int, events: int, rng: np.random.Generator) -> Any:
+    """Message n is enqueued, delivered and acked by events 3n, 3n + 1 and 3n + 2."""
+    number = np.arange(first, first + size)
+    message, step = number // 3, number % 3
+    queue, tenant = message % QUEUES, (message // QUEUES) % TENANTS
+    ts = START_US + number * SPAN_US // events
+    delivered = step == 1
+    wait = rng.integers(1_000, 4_000_000, size)
+    eligible = np.where(delivered, 40, 41)
+    kinds = np.array(["enqueued", "delivered", "acked"])[step]
+    failed = (step == 2) & (message % 50 == 0)
+    kinds[failed] = "nacked"
+    text = pa.string()
+
+    def strings(values: Any) -> Any:
+        return pa.array(values, text)
+
+    def micros(values: Any, mask: Any = None) -> Any:
+        return pa.array(values, pa.timestamp("us", "UTC"), mask=mask)
+
+    columns: dict[str, Any] = {
+        "seq": number + 1,
+        "ts": micros(ts),
+        "event": strings(kinds),
+        "queue": strings(np.char.add("queue-", queue.astype(str))),
+        "broker": strings(["bench"] * size),
+        "epoch": np.ones(size, np.int64),
+        "message_id": strings([f"00000000-0000-7000-8000-{one:012d}" for one in message]),
+        "attempt": np.zeros(size, np.int32),
+        "fairness_key": strings(np.char.add("tenant-", tenant.astype(str))),
+        "weight": np.where(step == 2, 0, 1),
+        "throttle_keys": pa.array([[]] * size, pa.list_(text)),
+        "key_pending": eligible,
+        "key_eligible": eligible,
+        "active_weight_before": np.where(delivered, TENANTS, 0),
+        "active_keys": np.full(size, TENANTS),
+        "since": micros(ts - wait, ~delivered),
+        "ready_at": micros(ts - wait, ~delivered),
+        "wait_own_us": pa.array(wait // 2, pa.int64(), mask=~delivered),
+        "wait_turn_us": pa.array(wait - wait // 2, pa.int64(), mask=~delivered),
+        "error": strings(np.where(failed, np.char.add("timeout after ", wait.astype(str)), "")),
+        "enqueued_at": micros(ts - wait, ~delivered),
+        "payload_bytes": np.full(size, 1_024),
+        "events": np.ones(size, np.int64),
+    }
+    for part in ("retry", "throttled", "no_consumer"):
+        columns[f"wait_{part}_us"] = pa.array(np.zeros(size, np.int64), mask=~delivered)
+    arrays = []
+    for field in arrow_schema("events"):
+        values = columns.get(field.name)
+        made = pa.nulls(size, field.type) if values is None else pa.array(values)
+        arrays.append(made.cast(field.type))
+    return pa.record_batch(arrays, schema=arrow_schema("events"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
