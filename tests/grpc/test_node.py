@@ -1,6 +1,7 @@
 """Another language's client: Node's @grpc/grpc-js, which loads the .proto files as they are."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from tests.e2e.process import Broker
 HERE = Path(__file__).parent
 PROTOS = HERE.parents[1] / "spec" / "proto"
 STEPS = ["healthy", "created", "enqueued", "delivered", "settled", "streamed", "administered"]
+
+PAGE = HERE.parents[1] / "docs" / "grpc.md"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
@@ -59,3 +62,24 @@ def test_grpc_js_runs_the_whole_lifecycle(
         assert done.returncode == 0, done.stderr
         assert done.stdout.split() == [*STEPS, "done"]
         assert broker.alive()
+
+
+def test_the_program_in_the_docs_runs(own_broker: Callable[..., Broker], modules: Path) -> None:
+    (block,) = re.findall(r"^```js\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    with own_broker() as broker:
+        host, port = broker.address
+        program = block.replace("localhost:5555", f"{host}:{port}").replace(
+            "'spec/proto'", repr(str(PROTOS))
+        )
+        done = subprocess.run(
+            ["node", "-e", program],
+            cwd=modules,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.split("\n")
+        assert {line.split()[0] for line in lines if line} >= {"stored", "acknowledged"}
+        assert any(line.endswith(" hello") for line in lines)

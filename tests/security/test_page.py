@@ -1,0 +1,112 @@
+"""docs/security.md makes a broker secure: its commands run as they stand, in an empty directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fila import FilaClient, FilaError
+from tests.e2e.process import wait_until
+from tests.security.certificates import OPENSSL
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+BLOCK = re.compile(r"^```(bash|toml|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BOOTSTRAP = "0123456789abcdef"
+
+pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+
+
+class Reader:
+    """Somebody who follows the page."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.address = "localhost:5555"
+        self.server: subprocess.Popen[bytes] | None = None
+        self.environ = {
+            **{name: text for name, text in os.environ.items() if not name.startswith("FILA_")},
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "XDG_CONFIG_HOME": str(place / "config"),
+        }
+
+    def run(self, language: str, block: str) -> str:
+        block = block.replace("localhost:5555", self.address)
+        shell = ["bash", "-euo", "pipefail", "-c"]
+        command = shell if language == "bash" else [sys.executable, "-c"]
+        done = subprocess.run(
+            [*command, block],
+            env=self.environ | {"FILA_BOOTSTRAP_APIKEY": BOOTSTRAP},
+            cwd=self.place,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"{block}\n--- said\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def start(self, bootstrap: bool) -> None:
+        port_file = self.place / "port"
+        port_file.unlink(missing_ok=True)
+        environ = self.environ | {"FILA_PORT_FILE": str(port_file)}
+        if bootstrap:
+            environ["FILA_BOOTSTRAP_APIKEY"] = BOOTSTRAP
+        command = [sys.executable, "-m", "fila.server.main", "--config", "fila.toml"]
+        self.server = subprocess.Popen(
+            [*command, "--listen", "127.0.0.1:0"], env=environ, cwd=self.place
+        )
+        wait_until(port_file.exists, 20, "the server")
+        self.address = port_file.read_text().replace("127.0.0.1", "localhost")
+
+    def stop(self) -> None:
+        if self.server is not None:
+            self.server.terminate()
+            assert self.server.wait(10) == 0
+            self.server = None
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    made = Reader(tmp_path)
+    yield made
+    made.stop()
+
+
+def test_the_page_secures_a_broker(reader: Reader) -> None:
+    blocks = BLOCK.findall(PAGE.read_text())
+    tokens: dict[str, str] = {}
+    for language, block in blocks:
+        if language == "toml":
+            (reader.place / "fila.toml").write_text(block)
+            reader.start(bootstrap=True)
+            continue
+        if language == "python":
+            block = block.replace("TOKEN", tokens["billing"])
+        said = reader.run(language, block)
+        tokens |= dict(re.findall(r'Created API key "(\w+)"\n.*\nToken      : (\w+)', said))
+    assert set(tokens) == {"ops", "billing"}
+
+    # What the page promises of the broker it made.
+    tls = {"tls_ca": str(reader.place / "ca.pem")}
+    pair = {"tls_cert": f"{reader.place}/client.pem", "tls_key": f"{reader.place}/client.key"}
+    for options in (
+        {},
+        {"api_key": tokens["ops"]},
+        tls | {"api_key": tokens["ops"]},
+        tls | pair,
+        tls | pair | {"api_key": tokens["billing"]},  # revoked by the last block
+    ):
+        with pytest.raises(FilaError):
+            FilaClient(reader.address, reconnect=False, connect_timeout=3, **options)  # type: ignore[arg-type]
+    reader.stop()
+    reader.start(bootstrap=False)
+    with pytest.raises(FilaError):
+        FilaClient(reader.address, reconnect=False, api_key=BOOTSTRAP, **tls, **pair)  # type: ignore[arg-type]
+    with FilaClient(reader.address, api_key=tokens["ops"], **tls, **pair) as client:  # type: ignore[arg-type]
+        assert [one.name for one in client.list_queues()] == ["orders", "orders.dlq"]
