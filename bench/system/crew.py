@@ -135,10 +135,11 @@ class Crew:
         self._board.slots[ROUND] += 1
 
     def window(self, seconds: float) -> Window:
-        """Let it run, and count."""
+        """Let it run, and count. Lasts longer when nothing was acknowledged in the time."""
         start = self._now()
+        acked = self.acked
         time.sleep(seconds)
-        self._check()
+        self._wait(lambda: self.acked > acked, 60, "acknowledge anything")
         return _between(start, self._now())
 
     def stored_window(self, seconds: float) -> Window:

@@ -27,6 +27,7 @@ _ID_FIELD_BYTES = 38  # two of length, 36 of text
 _RESULT_BYTES = 39  # an EnqueueResult's item: code, length, id
 _INBOX_BYTES = 24 << 20
 _ROOM_BYTES = 1 << 18
+ACKS_PER_FRAME = 100
 
 TENANT = "tenant"
 # The hook by which every load with keys is spread: the header names the fairness key.
@@ -159,26 +160,25 @@ def count_acked(data: bytearray, start: int, end: int) -> int:
     return end - start - 4
 
 
-def ack_of(data: bytearray, start: int, end: int, queue_field: bytes) -> tuple[bytes, int]:
-    """The Ack frame for a Delivery, and how far apart its messages stand."""
+def acks_of(data: bytearray, start: int, end: int, queue_field: bytes) -> tuple[bytes, int, int]:
+    """The Ack frames for a Delivery, how many they are, and how far apart its messages stand."""
     (count,) = _U32.unpack_from(data, start)
     stride, rest = divmod(end - start - 4, count)
-    first = start + 4
     taken = _ID_FIELD_BYTES + len(queue_field)
     last = end - stride
     if rest or data[last + _ID_FIELD_BYTES : last + taken] != queue_field:
         raise RawError("the messages of a Delivery are not of one length")
-    body = b"".join([data[at : at + taken] for at in range(first, end, stride)])
-    size = 4 + len(body)
-    frame = b"".join(
-        (
-            frame_header(op.ACK, 0, 1, size),
-            _U32.pack(count),
+    parts: list[bytes | memoryview] = []
+    for first in range(start + 4, end, stride * ACKS_PER_FRAME):
+        stop = min(first + stride * ACKS_PER_FRAME, end)
+        body = b"".join([data[at : at + taken] for at in range(first, stop, stride)])
+        parts += (
+            frame_header(op.ACK, 0, 1, 4 + len(body)),
+            _U32.pack((stop - first) // stride),
             queue_field,
             memoryview(body)[: len(body) - len(queue_field)],
         )
-    )
-    return frame, stride
+    return b"".join(parts), len(parts) // 4, stride
 
 
 def _error_text(body: bytes | bytearray) -> str:

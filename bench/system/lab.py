@@ -26,7 +26,7 @@ _TOLD: dict[str, Any] = {
     "keys": 0,  # tenants the messages go round; needs a hook on the queue
     "connections": 1,
     "in_flight": 2_000,  # messages under way to the broker
-    "unsettled_max": 4_000,  # messages sent and not acknowledged: the standing backlog
+    "unsettled_max": 10_000,  # messages sent and not acknowledged: the standing backlog
     "prefetch": 2_000,
     "stamped": False,
     "waits": False,

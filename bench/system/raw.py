@@ -134,7 +134,7 @@ def single(seat: Seat, told: dict[str, Any]) -> None:
             for opcode, start, end in wire.frames():
                 if opcode == op.DELIVERY:
                     latencies.add(time.monotonic_ns() - begin_ns)
-                    ack = frames.ack_of(wire.data, start, end, queue_field)[0]
+                    ack = frames.acks_of(wire.data, start, end, queue_field)[0]
                 else:
                     stored = frames.count_stored(wire.data, start, end)
         seat.add_sent(1)
@@ -225,9 +225,9 @@ class Taker:
         for opcode, start, end in wire.frames(receive):
             if opcode == op.DELIVERY:
                 now_ns = time.monotonic_ns()
-                ack, stride = frames.ack_of(data, start, end, self._queue_field)
-                wire.sock.sendall(ack)
-                self._unanswered += 1
+                acks, count, stride = frames.acks_of(data, start, end, self._queue_field)
+                wire.sock.sendall(acks)
+                self._unanswered += count
                 if self._stamped:
                     for at in range(start + 4 + self._payload_at, end, stride):
                         self.latencies.add(now_ns - _U64.unpack_from(data, at)[0])

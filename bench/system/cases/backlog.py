@@ -14,7 +14,7 @@ import time
 
 from bench.system.broker import Broker
 from bench.system.flow import flow
-from bench.system.frames import Wire, ack_of, enqueue_frames
+from bench.system.frames import Wire, acks_of, enqueue_frames
 from bench.system.lab import KIB, Lab
 from bench.system.measure import Metric, lower
 from fila.wire import bodies, hot, layouts
@@ -84,8 +84,8 @@ def _first_message_ms(broker: Broker, queue: str) -> float:
             if opcode == op.DELIVERY and not elapsed_ms:
                 elapsed_ms = (time.monotonic() - begin) * 1000
                 cancel = encode_frames(op.CANCEL_CONSUME, 1)
-                ack, _ = ack_of(wire.data, start, end, hot.queue_field(queue.encode()))
-                wire.sock.sendall(cancel + ack)
+                acks, _, _ = acks_of(wire.data, start, end, hot.queue_field(queue.encode()))
+                wire.sock.sendall(cancel + acks)
             acked = acked or opcode == op.ACK_RESULT
     wire.close()
     return elapsed_ms

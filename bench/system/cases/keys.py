@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from bench.system import process
 from bench.system.crew import Crew, race
 from bench.system.frames import TENANT_HOOK
 from bench.system.lab import Lab, raw
-from bench.system.measure import cost, rate
+from bench.system.measure import cost, lower, rate
 
 FEW = (1, 10, 100, 1_000)
 MANY = (10, 10_000, 100_000)
@@ -42,6 +43,7 @@ def _compare(lab: Lab, numbers: tuple[int, ...], standing: int) -> None:
                 )
             )
         found = race(crews, form.rounds, form.window_s, form.settle_s, drain=not standing)
+        memory = {name: process.rss_bytes(crew.pid) for name, crew in crews.items()}
     for keys in numbers:
         windows = found[str(keys)]
         lab.add(
@@ -50,5 +52,6 @@ def _compare(lab: Lab, numbers: tuple[int, ...], standing: int) -> None:
             {
                 "rate": rate(one.rate for one in windows),
                 "cpu": cost(one.cpu_us for one in windows),
+                "memory": lower("MiB", [memory[str(keys)] / 2**20], 1),
             },
         )

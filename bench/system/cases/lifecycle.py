@@ -36,7 +36,7 @@ def run(lab: Lab) -> None:
     with lab.broker() as broker:
         for size, batch, keys in RAW:
             queue = lab.queue(broker, TENANT_HOOK if keys else None)
-            unsettled_max = max(min(4_000, (64 << 20) // size), batch * 4)
+            unsettled_max = max(min(10_000, (64 << 20) // size), batch * 4)
             shape = {"bytes": size, "batch": batch, "keys": keys, "unsettled_max": unsettled_max}
             crew = lab.crew(
                 broker,
