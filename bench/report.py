@@ -155,7 +155,8 @@ def _section(content: dict[str, Any]) -> list[str]:
         lines += ["", f"![{what}](benchmarks/{path})"]
     if "brokers" in content:
         lines += ["", *_brokers(content)]
-    for title, rows in content["tables"].items():
+    make = rivals_tables.tables if content["name"] == "rivals" else system_tables.tables
+    for title, rows in make(content["measurements"]).items():
         lines += ["", f"### {title}", "", *_table(rows)]
     return lines
 
