@@ -49,6 +49,7 @@ def write(name: str, full: bool, findings: Findings, seconds: float, date: str) 
         "command": f"python -m bench.{name}" + (" --full" if full else ""),
         "commit": commit(),
         "machine": machine(),
+        "load": round(os.getloadavg()[1], 1),  # what the machine was busy with, this run included
         "seconds": round(seconds, 1),
         "about": findings.about,
         "targets": [target._asdict() for target in findings.targets],
@@ -125,13 +126,14 @@ def show(findings: Findings) -> None:
 def _section(one: dict) -> list[str]:  # type: ignore[type-arg]
     machine = one["machine"]
     versions = ", ".join(f"{name} {machine[name]}" for name in ("python", "rocksdict", "mypy"))
+    load = f", load average {one['load']}" if "load" in one else ""
     lines = [
         f"## {one['name']} ({one['form']})",
         "",
         one["about"],
         "",
         f"`{one['command']}`, {one['date']}, commit {one['commit']}, {one['seconds']} s, "
-        f"{machine['cores']} cores {machine['cpu']}, {versions}.",
+        f"{machine['cores']} cores {machine['cpu']}{load}, {versions}.",
     ]
     if one["targets"]:
         lines += ["", "| target | limit | measured | |", "|---|---|---|---|"]
