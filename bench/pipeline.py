@@ -41,7 +41,7 @@ START_US = 1_790_000_000 * 1_000_000
 
 def main() -> int:
     events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
-    root = Path(tempfile.mkdtemp(prefix="fila-bench-"))
+    root = Path(tempfile.mkdtemp(prefix="fila-bench-pipeline-"))
     try:
         began = time.monotonic()
         write_journal(root, events)
