@@ -177,6 +177,9 @@ def test_a_message_that_is_cut_short_is_refused(broker: Broker) -> None:
     [
         ([(":method", "GET")], "405"),
         ([("content-type", "text/html")], "415"),
+        ([("content-type", "application/grpc-web")], "415"),
+        ([("content-type", "application/grpc+json")], "415"),
+        ([("content-type", "application/grpc+proto; x=y")], "200"),
     ],
 )
 def test_what_is_not_grpc_is_told_so_in_http(

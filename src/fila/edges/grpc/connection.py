@@ -32,6 +32,7 @@ METHODS: Final[dict[bytes, Method]] = {
     **health.METHODS,
     **reflection.METHODS,
 }
+CONTENT_TYPES: Final = (b"application/grpc", b"application/grpc+proto")
 CALLERS_MAX: Final = 64
 REFUSED_GLITCHES: Final = 20
 WRITE_BUFFER_BYTES: Final = 1024 * 1024
@@ -191,6 +192,8 @@ class GrpcConnection(asyncio.Protocol):
     # --- calls
 
     def _request(self, stream: Stream, request: Request, ended: bool) -> None:
+        if stream.closed:
+            return  # cancelled by what came with it
         call = self._open(stream, request)
         if isinstance(call, bytes):
             self.http2.out.trailers(stream, call)
@@ -205,7 +208,7 @@ class GrpcConnection(asyncio.Protocol):
         """A call, or the fields that refuse it before it begins."""
         if request.method != b"POST":
             return http_block(b"405", "gRPC calls are POST requests")
-        if not request.content_type.startswith(b"application/grpc"):
+        if request.content_type.partition(b";")[0].strip() not in CONTENT_TYPES:
             return http_block(b"415", "the content type is not application/grpc")
         if request.too_large:
             limit = self._header_bytes_max
