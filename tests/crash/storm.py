@@ -126,12 +126,23 @@ class Storm:
             consumer.finish.set()
         with self.broker.peer() as peer:
             names = [name for name in peer.queues() if name != QUIET]
+            left: dict[str, str] = {}
 
             def empty() -> bool:
-                found = [peer.stats(name) for name in names]
-                return all(one.depth + one.in_flight == 0 for one in found)
+                left.clear()
+                for name in names:
+                    found = peer.stats(name)
+                    if found.depth + found.in_flight:
+                        left[name] = f"{found.depth} pending, {found.in_flight} leased, "
+                        left[name] += f"{found.active_consumers} consumers"
+                return not left or any(worker.fault for worker in self.consumers)
 
-            wait_until(empty, DRAIN_S, "the queues to be drained")
+            try:
+                wait_until(empty, DRAIN_S, "the queues to be drained")
+            except AssertionError as error:
+                self.ledger.broken.append(f"{error}: {left}")
+            for name, what in left.items():
+                self.ledger.broken.append(f"{name} was not drained: {what}")
 
     # --- what must be true now
 

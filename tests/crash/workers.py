@@ -17,6 +17,7 @@ from tests.e2e.peer import Closed, Peer, Received
 
 TENANTS = 12
 CONFIG_KEY = "storm:count"
+WAIT_S = 60.0  # a flush may take long where others use the disk; the storm is about loss
 
 
 class Address(NamedTuple):
@@ -45,7 +46,7 @@ class Worker(threading.Thread):
                     self.stopping.wait(0.002)
                     continue
                 try:
-                    with Peer(address) as peer:
+                    with Peer(address, wait_s=WAIT_S) as peer:
                         self.work(peer)
                 except (OSError, Closed):
                     continue  # the broker was killed

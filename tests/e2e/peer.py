@@ -65,12 +65,19 @@ class Peer:
         handshake: bool = True,
         receive_buffer_bytes: int = 0,
         frame_bytes_max: int = 16 * 1024 * 1024,
+        wait_s: float = WAIT_S,
     ) -> None:
+        """`wait_s` is how long its calls wait for an answer unless they are told otherwise."""
+        self.wait_s = wait_s
         self.socket = socket.socket()
         if receive_buffer_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.socket.settimeout(WAIT_S)
+        self.socket.settimeout(self.wait_s)
         self.socket.connect(address)
+        if self.socket.getsockname() == self.socket.getpeername():
+            # The broker is gone, its port is free, and the kernel picked it for this very end.
+            self.socket.close()
+            raise ConnectionRefusedError("connected to itself")
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.frame_bytes_max = frame_bytes_max
         self.closed = False
@@ -98,9 +105,9 @@ class Peer:
     def post(self, record: tuple[Any, ...], request_id: int | None = None) -> int:
         return self.send(layouts.opcode_of(record), layouts.encode(record), request_id)
 
-    def reply(self, request_id: int, timeout_s: float = WAIT_S) -> tuple[int, bytes]:
+    def reply(self, request_id: int, timeout_s: float | None = None) -> tuple[int, bytes]:
         """The next frame with this request id that is no Delivery. An Error raises Refused."""
-        end = time.monotonic() + timeout_s
+        end = self._end(timeout_s)
         waiting = self._replies.setdefault(request_id, deque())
         while not waiting:
             self._read(end)
@@ -119,7 +126,7 @@ class Peer:
             pass
 
     def request(
-        self, record: tuple[Any, ...], expected: type[Body], timeout_s: float = WAIT_S
+        self, record: tuple[Any, ...], expected: type[Body], timeout_s: float | None = None
     ) -> Body:
         """Send and wait for the result; a code other than Ok raises Refused."""
         request_id = self.post(record)
@@ -131,9 +138,9 @@ class Peer:
             raise Refused(code, getattr(result, "message", None) or "")
         return result
 
-    def expect_close(self, timeout_s: float = WAIT_S) -> None:
+    def expect_close(self, timeout_s: float | None = None) -> None:
         """Read until the server closes the connection."""
-        end = time.monotonic() + timeout_s
+        end = self._end(timeout_s)
         try:
             while True:
                 self._read(end)
@@ -166,7 +173,9 @@ class Peer:
         items = [(field, message_body(headers, payload)) for payload in payloads]
         return self.send(op.ENQUEUE, hot.encode_enqueue(items))
 
-    def enqueue_results(self, request_id: int, timeout_s: float = WAIT_S) -> list[tuple[int, str]]:
+    def enqueue_results(
+        self, request_id: int, timeout_s: float | None = None
+    ) -> list[tuple[int, str]]:
         opcode, body = self.reply(request_id, timeout_s)
         assert opcode == op.ENQUEUE_RESULT
         return [(code, text.decode()) for code, text in hot.decode_enqueue_results(body)]
@@ -181,15 +190,15 @@ class Peer:
     def cancel(self, stream: int) -> None:
         self.send(op.CANCEL_CONSUME, request_id=stream)
 
-    def take(self, stream: int, count: int = 1, timeout_s: float = WAIT_S) -> list[Received]:
+    def take(self, stream: int, count: int = 1, timeout_s: float | None = None) -> list[Received]:
         """The stream's next messages; raises Quiet if fewer than `count` come in time."""
-        end = time.monotonic() + timeout_s
+        end = self._end(timeout_s)
         inbox = self._inboxes.setdefault(stream, deque())
         while len(inbox) < count:
             self._read(end)
         return [inbox.popleft() for _ in range(count)]
 
-    def take_one(self, stream: int, timeout_s: float = WAIT_S) -> Received:
+    def take_one(self, stream: int, timeout_s: float | None = None) -> Received:
         return self.take(stream, 1, timeout_s)[0]
 
     def waiting(self, stream: int) -> list[Received]:
@@ -220,7 +229,7 @@ class Peer:
         items = [(field, id.encode(), error.encode()) for id in ids]
         return self.codes(self.send(op.NACK, hot.encode_nacks(items)))
 
-    def codes(self, request_id: int, timeout_s: float = WAIT_S) -> list[int]:
+    def codes(self, request_id: int, timeout_s: float | None = None) -> list[int]:
         opcode, body = self.reply(request_id, timeout_s)
         assert opcode in (op.ACK_RESULT, op.NACK_RESULT)
         return list(hot.decode_codes(body))
@@ -257,7 +266,7 @@ class Peer:
         found = self.request(bodies.ListConfig(prefix), bodies.ListConfigResult)
         return {one.key: one.value for one in found.entries}
 
-    def redrive(self, queue: str, count: int = 0, timeout_s: float = WAIT_S) -> int:
+    def redrive(self, queue: str, count: int = 0, timeout_s: float | None = None) -> int:
         return self.request(bodies.Redrive(queue, count), bodies.RedriveResult, timeout_s).redriven
 
     def ping(self) -> None:
@@ -292,6 +301,9 @@ class Peer:
     ) -> None:
         self.close()
 
+    def _end(self, timeout_s: float | None) -> float:
+        return time.monotonic() + (self.wait_s if timeout_s is None else timeout_s)
+
     def _read(self, end: float) -> None:
         """Take in what the next read brings; raises Quiet at `end`, Closed at the stream's end."""
         if self.closed:
@@ -305,7 +317,7 @@ class Peer:
             self.closed = True
             raise Closed(str(error)) from None
         finally:
-            self.socket.settimeout(WAIT_S)
+            self.socket.settimeout(self.wait_s)
         if not data:
             self.closed = True
             raise Closed("closed by the server")
