@@ -31,6 +31,8 @@ from fila.edges.grpc.v1 import service_pb2 as pb
 LIFECYCLE_RATE_MIN = 20_000
 IDLE_COST_MAX = 0.03
 TLS_COST_MAX = 0.35
+_ATTACHED_S = 0.1
+_WINDOW_S = 0.4
 
 
 def run(full: bool) -> Findings:
@@ -42,7 +44,7 @@ def run(full: bool) -> Findings:
         beside = _latency_beside(lab)
         tls = _tls(lab)
     over_grpc = int(lives[0]["msg/s"])
-    idle_cost = float(idle[1]["CPU against alone"]) - 1
+    idle_cost = 1 - float(idle[1]["msg/s against alone"])
     tls_cost = 1 - float(tls[1]["msg/s against plain"]) if tls else 0.0
     targets = [
         Target(
@@ -52,9 +54,9 @@ def run(full: bool) -> Findings:
             over_grpc >= LIFECYCLE_RATE_MIN,
         ),
         Target(
-            "FIBP with an idle gRPC client, CPU per message",
-            f"< {IDLE_COST_MAX:.0%} more",
-            f"{idle_cost:+.1%}",
+            "FIBP with an idle gRPC client, throughput lost",
+            f"< {IDLE_COST_MAX:.0%}",
+            f"{idle_cost:.1%}",
             idle_cost < IDLE_COST_MAX,
         ),
     ]
@@ -141,13 +143,14 @@ def _idle_client(lab: Lab) -> list[Row]:
             crew.resume()
             time.sleep(lab.form.settle_s)
             # Many short windows: the neighbours' noise is slower than that and falls on both.
-            for at in range(8 * lab.form.rounds):
+            for at in range(12 * lab.form.rounds):
                 order = (alone, attended) if at % 2 else (attended, alone)
                 for windows in order:
                     with ExitStack() as stack:
                         if windows is attended:
                             stack.enter_context(_Idle(broker, other))
-                        windows.append(crew.window(lab.form.window_s / 2))
+                        time.sleep(_ATTACHED_S)
+                        windows.append(crew.window(_WINDOW_S))
             crew.pause()
     first = _row("alone", alone) | {"CPU against alone": 1.0, "msg/s against alone": 1.0}
     second = _row("an idle gRPC client", attended) | {
