@@ -137,6 +137,86 @@ HOT: list[tuple[str, int, tuple[Any, ...]]] = [
     ("nack result", 12, b.NackResult((b.CodeItem(0),))),
 ]
 
+BULK: list[tuple[str, int, tuple[Any, ...]]] = [
+    (
+        "enqueue with options",
+        20,
+        b.EnqueueWith(
+            (
+                b.EnqueueWithItem("orders", {"tenant": "acme"}, b"hello"),
+                b.EnqueueWithItem("orders", {}, b"", 86_400_000, "job-7/part-3/row-12"),
+                b.EnqueueWithItem(
+                    "orders", {}, b"x", 0, "", UNICODE, 5, ("provider:stripe", "region:eu")
+                ),
+            )
+        ),
+    ),
+    ("enqueue with options of nothing", 20, b.EnqueueWith(())),
+    (
+        "enqueue with options: stored, known already, refused",
+        20,
+        b.EnqueueWithResult(
+            (
+                b.EnqueueWithResultItem(0, ID_1, False),
+                b.EnqueueWithResultItem(0, ID_2, True),
+                b.EnqueueWithResultItem(errors.INVALID_CONFIG_VALUE, "", False),
+            )
+        ),
+    ),
+    ("release two messages", 21, b.Release((b.ReleaseItem("a", ID_1), b.ReleaseItem("b", ID_2)))),
+    (
+        "release result",
+        21,
+        b.ReleaseResult((b.ReleaseCode(0), b.ReleaseCode(errors.MESSAGE_NOT_FOUND))),
+    ),
+    ("lease a batch", 22, b.LeaseBatch("orders", "s/0", 1000, 1 << 20, 60_000)),
+    (
+        "lease a batch as Arrow, wait for it, count a failure",
+        22,
+        b.LeaseBatch("orders", "s/1/shard-2", 65_535, 0, 0, 5_000, True, 1),
+    ),
+    ("read a batch that is open", 22, b.LeaseBatch("orders", "s/0")),
+    (
+        "a batch of one message",
+        22,
+        b.LeaseBatchResult(
+            0, False, 1, 1_700_000_060_250, 0, layouts.encode(b.Delivery((_delivered(),)))
+        ),
+    ),
+    ("a batch of nothing", 22, b.LeaseBatchResult(0, False, 0, 0, 0, bytes(4))),
+    ("ack one batch", 23, b.AckBatch("orders", "s/1/shard-2")),
+    ("ack the batches of a stream below a number", 23, b.AckBatch("orders", "s", 2)),
+    ("batches acked", 23, b.AckBatchResult(0, 3, 2_950)),
+    ("extend the batches of a stream", 24, b.ExtendBatch("orders", "s", 60_000, U64_MAX)),
+    ("batches extended", 24, b.ExtendBatchResult(0, 1, 1000)),
+    ("release one batch", 25, b.ReleaseBatch("orders", "s/1/shard-2")),
+    ("batches released", 25, b.ReleaseBatchResult(0, 1, 1000)),
+    ("list batches", 26, b.ListBatches("orders")),
+    (
+        "open batches",
+        26,
+        b.ListBatchesResult(0, (b.OpenBatch("s/0", 1000, 1_700_000_000_250, 1_700_000_060_250),)),
+    ),
+    ("browse a queue in eight parts", 27, b.Browse("orders", None, 8, 0)),
+    ("browse one key for a minute", 27, b.Browse("orders", "acme", 1, 60_000)),
+    (
+        "a snapshot in two ranges",
+        27,
+        b.BrowseResult(
+            0,
+            "5d41402abc4b2a76",
+            1_700_000_600_000,
+            12,
+            (b.BrowseRange(b"\x00\x01", b"\x00\x02"), b.BrowseRange(b"\x00\x02", b"\x00\x03")),
+        ),
+    ),
+    ("read a page", 28, b.BrowsePage("5d41402abc4b2a76", b"\x00\x01", b"\x00\x02")),
+    ("read delayed messages as Arrow", 28, b.BrowsePage("5d", b"a", b"b", 2, 100, 1 << 20, 1)),
+    ("the last page is empty", 28, b.BrowsePageResult(0, 0, b"", 0, bytes(4))),
+    ("close a snapshot", 29, b.BrowseClose("5d41402abc4b2a76")),
+    ("snapshot closed", 29, b.BrowseCloseResult(0)),
+]
+
 
 SCRIPT = 'function on_enqueue(msg)\n  return { fairness_key = msg.headers["tenant"] }\nend'
 

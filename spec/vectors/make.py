@@ -46,6 +46,7 @@ def files() -> dict[Path, tuple[str, list[dict[str, Any]]]]:
         HERE.parent / "errors.json": ("errors", catalogue()),
         HERE / "control.json": ("vectors", [whole(*case) for case in cases.CONTROL]),
         HERE / "hot.json": ("vectors", hot),
+        HERE / "bulk.json": ("vectors", [whole(*case) for case in cases.BULK]),
         HERE / "admin.json": ("vectors", admin),
         HERE / "streams.json": ("vectors", [stream(*case) for case in cases.streams()]),
         HERE / "malformed.json": ("vectors", [malformed(*case) for case in cases.MALFORMED]),
@@ -186,7 +187,7 @@ def states() -> list[dict[str, Any]]:
     rows = []
     for side, table in (("server", SERVER), ("client", CLIENT)):
         for state in State:
-            for opcode in [*op.NAMES, 0x1A, 0x77]:
+            for opcode in [*op.NAMES, 0x2E, 0x77]:
                 outcome = receive(table, state, opcode)
                 row: dict[str, Any] = {"side": side, "state": state.value, "receives": opcode}
                 if isinstance(outcome, Refusal):

@@ -430,10 +430,23 @@ def test_a_stream_opens_receives_and_is_cancelled() -> None:
     bench.hear(request_id, delivered(1, 2))
     assert len(stream.buffer) == 2
     bench.exchange.cancel(stream)
-    assert bench.sent() == [(op.CANCEL_CONSUME, request_id, b"")]
-    bench.hear(request_id, delivered(3))
+    cancel, (opcode, release_id, body) = bench.sent()
+    assert cancel == (op.CANCEL_CONSUME, request_id, b"")
+    assert opcode == op.RELEASE
+    unread = [item.id for item in layouts.decode(b.Release, body).messages]
+    assert unread == [item.id for item in delivered(1, 2).messages]
     assert not stream.buffer
     assert bench.exchange.drop_reason is None
+    # One that was on its way goes back as well, and after the answer nothing is remembered.
+    bench.hear(request_id, delivered(3))
+    [(opcode, _, body)] = bench.sent()
+    assert opcode == op.RELEASE
+    assert [item.id for item in layouts.decode(b.Release, body).messages] == [
+        item.id for item in delivered(3).messages
+    ]
+    bench.hear(release_id, b.ReleaseResult((b.ReleaseCode(0), b.ReleaseCode(0))))
+    bench.hear(request_id, delivered(4))
+    assert bench.sent() == []
 
 
 def test_an_unknown_queue_fails_the_stream_with_the_brokers_words() -> None:
@@ -541,7 +554,7 @@ def test_the_wrong_kind_of_answer_drops_the_connection() -> None:
 
 def test_operations_of_a_later_version_are_ignored() -> None:
     bench = Bench()
-    bench.exchange.receive(encode_frames(0x1A, 5, b"new"), bench.now)
+    bench.exchange.receive(encode_frames(0x2E, 5, b"new"), bench.now)
     bench.hear(9, b.EnqueueResult(ids_of(1)))
     assert bench.exchange.drop_reason is None
 

@@ -185,7 +185,7 @@ class Generator:
         return b"".join(frames)
 
     def unknown_opcode(self) -> bytes:
-        opcode = self.chance.choice((0x00, 0x06, 0x1A, 0x40, 0x7F, 0xE3, 0xFF, *op.FROM_SERVER))
+        opcode = self.chance.choice((0x00, 0x06, 0x2E, 0x40, 0x7F, 0xE3, 0xFF, *op.FROM_SERVER))
         return self.frame(opcode, self.chance.randbytes(self.chance.randrange(40)))
 
     def reserved_flags(self) -> bytes:

@@ -143,7 +143,7 @@ def test_replies_to_pipelined_requests_carry_their_ids(peer: Peer, queue: str) -
 
 
 def test_an_unknown_opcode_costs_one_request(peer: Peer) -> None:
-    for opcode in (0x00, 0x1A, 0x40, 0x77, 0xE3, 0xFF, op.HANDSHAKE_OK, op.DELIVERY, op.ERROR):
+    for opcode in (0x00, 0x2E, 0x40, 0x77, 0xE3, 0xFF, op.HANDSHAKE_OK, op.DELIVERY, op.ERROR):
         request = peer.send(opcode, b"whatever")
         with pytest.raises(Refused) as refused:
             peer.reply(request)

@@ -28,7 +28,7 @@ def _name(vector: dict[str, Any]) -> str:
     return str(vector["name"])
 
 
-WHOLE = [v for part in ("control", "hot", "admin") for v in _load(f"vectors/{part}.json")]
+WHOLE = [v for part in ("control", "hot", "bulk", "admin") for v in _load(f"vectors/{part}.json")]
 TYPES = {number: body_type for body_type, number in layouts.OPCODES.items()}
 
 

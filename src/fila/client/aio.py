@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TypeVar, Unpack
 
-from fila.client import calls
+from fila.client import bulk, calls
 from fila.client.address import parse_address
 from fila.client.aio_consumer import AsyncConsumer as AsyncConsumer
 from fila.client.aio_consumer import AsyncMessage as AsyncMessage
 from fila.client.aio_consumer import AsyncReceipt as AsyncReceipt
 from fila.client.aio_link import AioLink
+from fila.client.bulk_aio import AsyncBulkMethods
 from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
 from fila.client.deadline import Deadline
 from fila.client.exchange import Request
@@ -27,7 +28,7 @@ T = TypeVar("T")
 _CLOSE_S = 5.0
 
 
-class AsyncFilaClient:
+class AsyncFilaClient(AsyncBulkMethods):
     """A connection to a broker; made by `await FilaClient.connect(...)`."""
 
     def __init__(self, link: AioLink, options: Options) -> None:
@@ -60,9 +61,27 @@ class AsyncFilaClient:
         headers: Headers = None,
         payload: Payload = b"",
         *,
+        delay: float = 0.0,
+        idempotency_key: str = "",
+        fairness_key: str = "",
+        weight: int = 0,
+        throttle_keys: Iterable[str] = (),
         timeout: float | None = None,
     ) -> str:
-        """Store a message; returns its id once the broker has it."""
+        """Store a message; returns its id once the broker has it.
+
+        `delay` seconds until it becomes ready. A queue that remembers the `idempotency_key` stores
+        nothing and gives the first message's id. The last three count where the queue has no
+        on_enqueue hook.
+        """
+        if delay or idempotency_key or fairness_key or weight or throttle_keys:
+            delay_ms = bulk.milliseconds(delay, "delay")
+            keys = tuple(throttle_keys)
+            wanted = bulk.NewMessage(
+                queue, payload, headers, delay_ms, idempotency_key, fairness_key, weight, keys
+            )
+            ((call, _),) = bulk.enqueue_frames([wanted])
+            return bulk.one_id(await self._call(call, timeout))
         ticket = Ticket()
         message = outgoing(queue, headers, payload)
         self._link.exchange.enqueue([message], ticket, self._link.loop.time())
@@ -285,9 +304,17 @@ class AsyncFilaClient:
         return ticket
 
     async def _call(self, call: Call[T], timeout: float | None) -> T:
+        return await self._answer(call, self._ask(call), timeout)
+
+    def _ask(self, call: Call[T]) -> Ticket:
         ticket = Ticket()
         self._link.exchange.request(Request(call.body, call.reply_type, call.repeatable, ticket))
-        await self._complete(ticket, call.what, timeout)
+        ticket.seal()
+        self._link.push()
+        return ticket
+
+    async def _answer(self, call: Call[T], ticket: Ticket, timeout: float | None) -> T:
+        await self._link.complete(ticket, lambda: ticket.done, call.what, self._deadline(timeout))
         return call.answer(ticket.one())
 
     async def _complete(self, ticket: Ticket, what: str, timeout: float | None) -> None:

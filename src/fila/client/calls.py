@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from fila.client.errors import FilaError, from_code
 from fila.wire import bodies as b
+from fila.wire import errors as codes
 from fila.wire.bodies import (
     ApiKeySummary,
     FairnessKeyStats,
@@ -75,8 +76,9 @@ class Call(Generic[T]):
     def answer(self, reply: Any) -> T:
         if isinstance(reply, FilaError):
             raise reply
-        if reply.code:
-            raise from_code(reply.code, getattr(reply, "message", None), self.subject)
+        code = getattr(reply, "code", codes.OK)  # a result with a code per item has none of its own
+        if code:
+            raise from_code(code, getattr(reply, "message", None), self.subject)
         return self.parse(reply)
 
 

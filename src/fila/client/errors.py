@@ -115,6 +115,18 @@ class NodeNotReadyError(FilaError):
     code = codes.NODE_NOT_READY
 
 
+class BatchNotFoundError(FilaError):
+    """No lease batch of this name is open: acked, released, expired, or never leased."""
+
+    code = codes.BATCH_NOT_FOUND
+
+
+class SnapshotExpiredError(FilaError):
+    """The snapshot being browsed was closed or its time is up; browse again."""
+
+    code = codes.SNAPSHOT_EXPIRED
+
+
 class InternalError(FilaError):
     code = codes.INTERNAL_ERROR
 
@@ -170,6 +182,8 @@ BY_CODE: Final[dict[int, type[FilaError]]] = {
         ProtocolError,
         ApiKeyNotFoundError,
         NodeNotReadyError,
+        BatchNotFoundError,
+        SnapshotExpiredError,
         InternalError,
     )
     if cause.code is not None

@@ -11,7 +11,7 @@ connection when `drop_reason` is set, and come back with `tick` at `next_deadlin
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fila.client.address import Address
 from fila.client.deadline import Deadline
@@ -27,9 +27,9 @@ from fila.client.errors import (
 from fila.client.options import ASSEMBLY_BYTES_MAX, STABLE_AFTER_S, Options
 from fila.client.outbox import InFlight, Outbox, Outgoing
 from fila.client.reconnect import Backoff
-from fila.client.stream import Stream
+from fila.client.stream import Leaving, Stream
 from fila.client.ticket import Tally, Ticket
-from fila.wire import bodies, hot, layouts, states
+from fila.wire import bodies, bulk, hot, layouts, states
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
@@ -43,6 +43,19 @@ _TRANSIENT: Final = frozenset((codes.CHANNEL_FULL, codes.NODE_NOT_READY))
 _PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPPORTED_VERSION))
 
 
+# Results that are long lists have a codec of their own.
+_DECODERS: Final[dict[Any, Callable[[bytes], Any]]] = {
+    bodies.EnqueueWithResult: bulk.decode_enqueue_with_results,
+}
+
+
+class Encoded(NamedTuple):
+    """A body that is bytes already."""
+
+    opcode: int
+    body: bytes
+
+
 class Request:
     """An administrative call: sent when the connection is open, answered by one result."""
 
@@ -51,8 +64,11 @@ class Request:
     def __init__(
         self, body: tuple[Any, ...], reply_type: Any, repeatable: bool, ticket: Ticket
     ) -> None:
-        self.opcode = layouts.opcode_of(body)
-        self.body = layouts.encode(body)
+        if isinstance(body, Encoded):
+            self.opcode, self.body = body
+        else:
+            self.opcode = layouts.opcode_of(body)
+            self.body = layouts.encode(body)
         self.reply_type = reply_type
         self.repeatable = repeatable  # a read: may be sent again after a lost connection
         self.ticket = ticket
@@ -83,7 +99,7 @@ class Exchange:
         self._frame_bytes_max = FRAME_BYTES_MAX
         self._output: list[bytes] = []
         self._last_id = 0
-        self._pending: dict[int, Request | InFlight | Stream] = {}
+        self._pending: dict[int, Request | InFlight | Stream | Leaving] = {}
         self._requests: deque[Request] = deque()  # waiting for a connection
         self._streams: dict[Stream, None] = {}
         self._outbox = Outbox(options, self._send_batch)
@@ -131,6 +147,9 @@ class Exchange:
                 self._pending.pop(stream.request_id, None)
                 if self._state is State.OPEN:
                     self._send(op.CANCEL_CONSUME, stream.request_id, b"")
+                    leaving = Leaving(stream.queue, stream.request_id)
+                    self._pending[stream.request_id] = leaving  # for deliveries on their way
+                    self._release_unread(leaving, stream.take_unread())
         stream.close()
 
     def abandon(self, ticket: Ticket) -> None:
@@ -205,6 +224,8 @@ class Exchange:
                     stream = self._pending.get(request_id)
                     if isinstance(stream, Stream):
                         stream.push(hot.decode_delivery(body))
+                    elif isinstance(stream, Leaving):
+                        self._release_unread(stream, hot.decode_delivery(body))
                 else:
                     self._take_frame(opcode, request_id, body, now)
                 if self.drop_reason is not None:
@@ -338,8 +359,14 @@ class Exchange:
             del self._pending[request_id]
         elif isinstance(pending, Request):
             self._expect(pending.opcode, opcode)
-            pending.ticket.settle(0, layouts.decode(pending.reply_type, body))
+            decode = _DECODERS.get(pending.reply_type)
+            reply = decode(body) if decode else layouts.decode(pending.reply_type, body)
+            pending.ticket.settle(0, reply)
             del self._pending[request_id]
+        elif isinstance(pending, Leaving):
+            # Whatever was delivered before the broker heard of the cancel has come by now.
+            self._pending.pop(request_id, None)
+            self._pending.pop(pending.consume_id, None)
         else:
             self._expect(op.CONSUME, opcode)
             pending.opened.settle(0, layouts.decode(bodies.ConsumeOk, body).consumer_id)
@@ -358,6 +385,8 @@ class Exchange:
             self._outbox.refused(pending, error, now)
         elif isinstance(pending, Request):
             pending.ticket.settle(0, error)
+        elif isinstance(pending, Leaving):
+            self._pending.pop(pending.consume_id, None)
         elif pending.opened.done and error.code in _TRANSIENT:
             pending.request_id = None
             pending.resubscribe_at = now + _RESUBSCRIBE_S
@@ -386,6 +415,14 @@ class Exchange:
         self._pending[stream.request_id] = stream
         consume = bodies.Consume(stream.queue, stream.prefetch)
         self._send(op.CONSUME, stream.request_id, layouts.encode(consume))
+
+    def _release_unread(self, leaving: Leaving, unread: list[hot.ReceivedItem]) -> None:
+        """Hand back what a closed consumer was sent and nobody read. Sent also with nothing in it:
+        its answer tells that no delivery is on its way any more."""
+        items = [bodies.ReleaseItem(leaving.queue, item[0].decode()) for item in unread]
+        request_id = self._next_id()
+        self._pending[request_id] = leaving
+        self._send(op.RELEASE, request_id, layouts.encode(bodies.Release(tuple(items))))
 
     def _next_id(self) -> int:
         # Never an id that is in use: a stream may live for more than 2**32 requests.

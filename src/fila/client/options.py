@@ -5,6 +5,8 @@ Owns the names, defaults and validation of all options. Reads no environment and
 
 from typing import Final, Literal, TypedDict
 
+from fila.wire.fields import string_field
+
 BatchMode = Literal["auto", "linger", "off"]
 
 PREFETCH_DEFAULT: Final = 256
@@ -72,6 +74,10 @@ class Options:
         self._validate()
 
     def _validate(self) -> None:
+        if self.api_key is not None:
+            if not isinstance(self.api_key, str):
+                raise TypeError(f"api_key must be a str, not {type(self.api_key).__name__}")
+            string_field(self.api_key, "api_key")  # raises a ValueError that says what is wrong
         if self.batch not in ("auto", "linger", "off"):
             raise ValueError(f'batch must be "auto", "linger" or "off", not {self.batch!r}')
         if (self.tls_cert is None) != (self.tls_key is None):

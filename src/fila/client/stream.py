@@ -47,6 +47,16 @@ class Stream:
             buffer.popleft()
         self.notify()
 
+    def take_unread(self) -> list[ReceivedItem]:
+        """What was delivered and nobody has read; a reader in another thread may still take some
+        of it meanwhile."""
+        unread = []
+        try:
+            while True:
+                unread.append(self.buffer.popleft())
+        except IndexError:
+            return unread
+
     def connection_lost(self) -> None:
         # What was delivered over the old connection cannot be acknowledged over a new one that
         # consumes the same queue, so it waits for its redelivery.
@@ -74,3 +84,13 @@ class Stream:
     def notify(self) -> None:
         if self.wake is not None:
             self.wake()
+
+
+class Leaving:
+    """A consumer that was closed while deliveries may be on their way to it."""
+
+    __slots__ = ("consume_id", "queue")
+
+    def __init__(self, queue: str, consume_id: int) -> None:
+        self.queue = queue
+        self.consume_id = consume_id  # its Consume's request id

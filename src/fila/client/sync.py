@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 from weakref import finalize
 
-from fila.client import calls
+from fila.client import bulk, calls
 from fila.client.address import parse_address
+from fila.client.bulk_sync import BulkMethods
 from fila.client.calls import Acl, ApiKey, Call, QueueList, QueueStats
 from fila.client.consumer import Consumer as Consumer
 from fila.client.consumer import Receipt as Receipt
@@ -32,7 +33,7 @@ T = TypeVar("T")
 _CLOSE_S = 5.0
 
 
-class FilaClient:
+class FilaClient(BulkMethods):
     """A connection to a broker. `await FilaClient.connect(...)` gives the asynchronous one."""
 
     def __init__(
@@ -70,9 +71,27 @@ class FilaClient:
         headers: Headers = None,
         payload: Payload = b"",
         *,
+        delay: float = 0.0,
+        idempotency_key: str = "",
+        fairness_key: str = "",
+        weight: int = 0,
+        throttle_keys: Iterable[str] = (),
         timeout: float | None = None,
     ) -> str:
-        """Store a message; returns its id once the broker has it."""
+        """Store a message; returns its id once the broker has it.
+
+        `delay` seconds until it becomes ready. A queue that remembers the `idempotency_key` stores
+        nothing and gives the first message's id. The last three count where the queue has no
+        on_enqueue hook.
+        """
+        if delay or idempotency_key or fairness_key or weight or throttle_keys:
+            delay_ms = bulk.milliseconds(delay, "delay")
+            keys = tuple(throttle_keys)
+            wanted = bulk.NewMessage(
+                queue, payload, headers, delay_ms, idempotency_key, fairness_key, weight, keys
+            )
+            ((call, _),) = bulk.enqueue_frames([wanted])
+            return bulk.one_id(self._call(call, timeout))
         message = outgoing(queue, headers, payload)
         ticket = Ticket()
         with self._link.lock:
@@ -309,11 +328,21 @@ class FilaClient:
         return ticket
 
     def _call(self, call: Call[T], timeout: float | None) -> T:
+        return self._answer(call, self._ask(call), timeout)
+
+    def _ask(self, call: Call[T]) -> Ticket:
         ticket = Ticket()
         request = Request(call.body, call.reply_type, call.repeatable, ticket)
         with self._link.lock:
             self._link.exchange.request(request)
-            self._complete(ticket, call.what, timeout)
+            ticket.seal()
+            self._link.push(monotonic())
+        return ticket
+
+    def _answer(self, call: Call[T], ticket: Ticket, timeout: float | None) -> T:
+        link = self._link
+        with link.lock:
+            link.complete(ticket, lambda: ticket.done, call.what, self._deadline(timeout))
         return call.answer(ticket.one())
 
     def _complete(self, ticket: Ticket, what: str, timeout: float | None) -> None:

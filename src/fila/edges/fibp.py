@@ -19,7 +19,7 @@ from fila.core.effect import Delivery
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
-from fila.edges import fibp_admin
+from fila.edges import fibp_admin, fibp_bulk
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
@@ -303,6 +303,8 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.DISCONNECT:
                 self._open_session().leave_all(release=True)
                 self._end()
+            elif opcode in fibp_bulk.OPERATIONS:
+                fibp_bulk.handle(self, opcode, request_id, body)
             elif opcode != op.PONG:
                 fibp_admin.handle(self, opcode, request_id, body)
         except InvalidBody as error:

@@ -8,6 +8,33 @@ peers leave it out. `message` in a result explains a code that is not Ok.
 
 from typing import NamedTuple
 
+from fila.wire.bulk_bodies import AckBatch as AckBatch
+from fila.wire.bulk_bodies import AckBatchResult as AckBatchResult
+from fila.wire.bulk_bodies import Browse as Browse
+from fila.wire.bulk_bodies import BrowseClose as BrowseClose
+from fila.wire.bulk_bodies import BrowseCloseResult as BrowseCloseResult
+from fila.wire.bulk_bodies import BrowsePage as BrowsePage
+from fila.wire.bulk_bodies import BrowsePageResult as BrowsePageResult
+from fila.wire.bulk_bodies import BrowseRange as BrowseRange
+from fila.wire.bulk_bodies import BrowseResult as BrowseResult
+from fila.wire.bulk_bodies import EnqueueWith as EnqueueWith
+from fila.wire.bulk_bodies import EnqueueWithItem as EnqueueWithItem
+from fila.wire.bulk_bodies import EnqueueWithResult as EnqueueWithResult
+from fila.wire.bulk_bodies import EnqueueWithResultItem as EnqueueWithResultItem
+from fila.wire.bulk_bodies import ExtendBatch as ExtendBatch
+from fila.wire.bulk_bodies import ExtendBatchResult as ExtendBatchResult
+from fila.wire.bulk_bodies import LeaseBatch as LeaseBatch
+from fila.wire.bulk_bodies import LeaseBatchResult as LeaseBatchResult
+from fila.wire.bulk_bodies import ListBatches as ListBatches
+from fila.wire.bulk_bodies import ListBatchesResult as ListBatchesResult
+from fila.wire.bulk_bodies import OpenBatch as OpenBatch
+from fila.wire.bulk_bodies import Release as Release
+from fila.wire.bulk_bodies import ReleaseBatch as ReleaseBatch
+from fila.wire.bulk_bodies import ReleaseBatchResult as ReleaseBatchResult
+from fila.wire.bulk_bodies import ReleaseCode as ReleaseCode
+from fila.wire.bulk_bodies import ReleaseItem as ReleaseItem
+from fila.wire.bulk_bodies import ReleaseResult as ReleaseResult
+
 
 class Handshake(NamedTuple):
     version: int

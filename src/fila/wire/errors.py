@@ -23,6 +23,8 @@ UNSUPPORTED_VERSION: Final = 0x0D
 INVALID_FRAME: Final = 0x0E
 API_KEY_NOT_FOUND: Final = 0x0F
 NODE_NOT_READY: Final = 0x10
+BATCH_NOT_FOUND: Final = 0x11
+SNAPSHOT_EXPIRED: Final = 0x12
 INTERNAL_ERROR: Final = 0xFF
 
 
@@ -89,6 +91,18 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
     ),
     ErrorEntry(API_KEY_NOT_FOUND, "ApiKeyNotFound", "No API key has this id.", ()),
     ErrorEntry(NODE_NOT_READY, "NodeNotReady", "The node is starting; try again in a moment.", ()),
+    ErrorEntry(
+        BATCH_NOT_FOUND,
+        "BatchNotFound",
+        "No lease batch of this name is open: it was acked, released, or its time ran out.",
+        (),
+    ),
+    ErrorEntry(
+        SNAPSHOT_EXPIRED,
+        "SnapshotExpired",
+        "The snapshot was closed or its time is up; browse again for a new one.",
+        (),
+    ),
     ErrorEntry(
         INTERNAL_ERROR, "InternalError", "The broker failed unexpectedly; its log says why.", ()
     ),

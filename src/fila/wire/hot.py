@@ -39,7 +39,7 @@ def decode_enqueue(body: bytes) -> list[EnqueuedItem]:
     try:
         (count,) = unpack_u32(body, 0)
         if count * 8 > size - 4:
-            raise _explain(bodies.Enqueue, body)
+            raise explain(bodies.Enqueue, body)
         position = 4
         for _ in range(count):
             start = position + 2
@@ -60,14 +60,14 @@ def decode_enqueue(body: bytes) -> list[EnqueuedItem]:
                 # Lengths are among these bytes, so a long string may look like non-ASCII: the
                 # careful check then finds nothing wrong.
                 if not body[start:position].isascii():
-                    _check_headers(body, start, fields)
+                    check_headers(body, start, fields)
             headers = position - start
             position += 4 + unpack_u32(body, position)[0]
             if position > size:
-                raise _explain(bodies.Enqueue, body)
+                raise explain(bodies.Enqueue, body)
             items.append((queue, body[start:position], headers))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise _explain(bodies.Enqueue, body) from None
+        raise explain(bodies.Enqueue, body) from None
     return items
 
 
@@ -93,7 +93,7 @@ def decode_enqueue_results(body: bytes) -> list[tuple[int, bytes]]:
     try:
         (count,) = _U32.unpack_from(body, 0)
         if count * 3 > len(body) - 4:
-            raise _explain(bodies.EnqueueResult, body)
+            raise explain(bodies.EnqueueResult, body)
         position = 4
         for _ in range(count):
             start = position + 3
@@ -104,9 +104,9 @@ def decode_enqueue_results(body: bytes) -> list[tuple[int, bytes]]:
             results.append((body[position], text))
             position = end
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise _explain(bodies.EnqueueResult, body) from None
+        raise explain(bodies.EnqueueResult, body) from None
     if position > len(body):
-        raise _explain(bodies.EnqueueResult, body)
+        raise explain(bodies.EnqueueResult, body)
     return results
 
 
@@ -155,7 +155,7 @@ def decode_delivery(body: bytes) -> list[ReceivedItem]:
     try:
         (count,) = unpack_u32(body, 0)
         if count * 38 > size - 4:
-            raise _explain(bodies.Delivery, body)
+            raise explain(bodies.Delivery, body)
         position = 4
         for _ in range(count):
             begin = position
@@ -173,7 +173,7 @@ def decode_delivery(body: bytes) -> list[ReceivedItem]:
             if not body[begin:position].isascii():
                 message_id.decode()
                 queue.decode()
-                _check_headers(body, start, fields)
+                check_headers(body, start, fields)
             position += 4 + unpack_u32(body, position)[0]
             message = body[start:position]
             begin = position
@@ -211,7 +211,7 @@ def decode_delivery(body: bytes) -> list[ReceivedItem]:
                 )
             )
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise _explain(bodies.Delivery, body) from None
+        raise explain(bodies.Delivery, body) from None
     return items
 
 
@@ -221,7 +221,7 @@ def decode_acks(body: bytes) -> list[tuple[bytes, bytes]]:
     try:
         (count,) = _U32.unpack_from(body, 0)
         if count * 4 > len(body) - 4:
-            raise _explain(bodies.Ack, body)
+            raise explain(bodies.Ack, body)
         position = 4
         for _ in range(count):
             start = position + 2
@@ -235,9 +235,9 @@ def decode_acks(body: bytes) -> list[tuple[bytes, bytes]]:
                 text.decode()
             items.append((queue, text))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise _explain(bodies.Ack, body) from None
+        raise explain(bodies.Ack, body) from None
     if position > len(body):
-        raise _explain(bodies.Ack, body)
+        raise explain(bodies.Ack, body)
     return items
 
 
@@ -255,7 +255,7 @@ def decode_nacks(body: bytes) -> list[tuple[bytes, bytes, bytes]]:
     try:
         (count,) = _U32.unpack_from(body, 0)
         if count * 6 > len(body) - 4:
-            raise _explain(bodies.Nack, body)
+            raise explain(bodies.Nack, body)
         position = 4
         for _ in range(count):
             start = position + 2
@@ -273,9 +273,9 @@ def decode_nacks(body: bytes) -> list[tuple[bytes, bytes, bytes]]:
                 error.decode()
             items.append((queue, text, error))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise _explain(bodies.Nack, body) from None
+        raise explain(bodies.Nack, body) from None
     if position > len(body):
-        raise _explain(bodies.Nack, body)
+        raise explain(bodies.Nack, body)
     return items
 
 
@@ -295,11 +295,11 @@ def encode_codes(codes: Sequence[int]) -> bytes:
 def decode_codes(body: bytes) -> bytes:
     """The codes of an AckResult or NackResult, one byte each."""
     if len(body) < 4 or _U32.unpack_from(body, 0)[0] > len(body) - 4:
-        raise _explain(bodies.AckResult, body)
+        raise explain(bodies.AckResult, body)
     return body[4 : 4 + _U32.unpack_from(body, 0)[0]]
 
 
-def _check_headers(body: bytes, start: int, fields: int) -> None:
+def check_headers(body: bytes, start: int, fields: int) -> None:
     position = start + 2
     for _ in range(fields):
         start = position + 2
@@ -307,7 +307,7 @@ def _check_headers(body: bytes, start: int, fields: int) -> None:
         body[start:position].decode()
 
 
-def _explain(body_type: type[tuple[object, ...]], body: bytes) -> InvalidBody:
+def explain(body_type: type[tuple[object, ...]], body: bytes) -> InvalidBody:
     """Read a refused body again with the careful codec, for an error that names the field."""
     try:
         layouts.decode(body_type, body)

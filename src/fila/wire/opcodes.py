@@ -3,7 +3,7 @@
 Owns the opcode numbers, their names, which result answers which request, and which side sends what.
 Never touches bodies, frames or sockets.
 
-Admin numbers grow downward (next free: 0xE3), hot-path numbers upward (next free: 0x1A); 0x40-0x5F
+Admin numbers grow downward (next free: 0xE3), hot-path numbers upward (next free: 0x2E); 0x40-0x5F
 belong to the cluster. A number once given is never reused.
 """
 
@@ -25,6 +25,26 @@ ACK: Final = 0x16
 ACK_RESULT: Final = 0x17
 NACK: Final = 0x18
 NACK_RESULT: Final = 0x19
+ENQUEUE_WITH: Final = 0x1A
+ENQUEUE_WITH_RESULT: Final = 0x1B
+RELEASE: Final = 0x1C
+RELEASE_RESULT: Final = 0x1D
+LEASE_BATCH: Final = 0x1E
+LEASE_BATCH_RESULT: Final = 0x1F
+ACK_BATCH: Final = 0x20
+ACK_BATCH_RESULT: Final = 0x21
+EXTEND_BATCH: Final = 0x22
+EXTEND_BATCH_RESULT: Final = 0x23
+RELEASE_BATCH: Final = 0x24
+RELEASE_BATCH_RESULT: Final = 0x25
+LIST_BATCHES: Final = 0x26
+LIST_BATCHES_RESULT: Final = 0x27
+BROWSE: Final = 0x28
+BROWSE_RESULT: Final = 0x29
+BROWSE_PAGE: Final = 0x2A
+BROWSE_PAGE_RESULT: Final = 0x2B
+BROWSE_CLOSE: Final = 0x2C
+BROWSE_CLOSE_RESULT: Final = 0x2D
 
 GET_ACL_RESULT: Final = 0xE4
 GET_ACL: Final = 0xE5
@@ -70,6 +90,26 @@ NAMES: Final[dict[int, str]] = {
     ACK_RESULT: "AckResult",
     NACK: "Nack",
     NACK_RESULT: "NackResult",
+    ENQUEUE_WITH: "EnqueueWith",
+    ENQUEUE_WITH_RESULT: "EnqueueWithResult",
+    RELEASE: "Release",
+    RELEASE_RESULT: "ReleaseResult",
+    LEASE_BATCH: "LeaseBatch",
+    LEASE_BATCH_RESULT: "LeaseBatchResult",
+    ACK_BATCH: "AckBatch",
+    ACK_BATCH_RESULT: "AckBatchResult",
+    EXTEND_BATCH: "ExtendBatch",
+    EXTEND_BATCH_RESULT: "ExtendBatchResult",
+    RELEASE_BATCH: "ReleaseBatch",
+    RELEASE_BATCH_RESULT: "ReleaseBatchResult",
+    LIST_BATCHES: "ListBatches",
+    LIST_BATCHES_RESULT: "ListBatchesResult",
+    BROWSE: "Browse",
+    BROWSE_RESULT: "BrowseResult",
+    BROWSE_PAGE: "BrowsePage",
+    BROWSE_PAGE_RESULT: "BrowsePageResult",
+    BROWSE_CLOSE: "BrowseClose",
+    BROWSE_CLOSE_RESULT: "BrowseCloseResult",
     CREATE_QUEUE: "CreateQueue",
     CREATE_QUEUE_RESULT: "CreateQueueResult",
     DELETE_QUEUE: "DeleteQueue",
@@ -108,6 +148,16 @@ REPLY_TO: Final[dict[int, int]] = {
     CONSUME: CONSUME_OK,
     ACK: ACK_RESULT,
     NACK: NACK_RESULT,
+    ENQUEUE_WITH: ENQUEUE_WITH_RESULT,
+    RELEASE: RELEASE_RESULT,
+    LEASE_BATCH: LEASE_BATCH_RESULT,
+    ACK_BATCH: ACK_BATCH_RESULT,
+    EXTEND_BATCH: EXTEND_BATCH_RESULT,
+    RELEASE_BATCH: RELEASE_BATCH_RESULT,
+    LIST_BATCHES: LIST_BATCHES_RESULT,
+    BROWSE: BROWSE_RESULT,
+    BROWSE_PAGE: BROWSE_PAGE_RESULT,
+    BROWSE_CLOSE: BROWSE_CLOSE_RESULT,
     CREATE_QUEUE: CREATE_QUEUE_RESULT,
     DELETE_QUEUE: DELETE_QUEUE_RESULT,
     GET_STATS: GET_STATS_RESULT,
