@@ -1,4 +1,4 @@
-"""`python -m tests.e2e.fuzz --frames 200000 --seed 1`: a broker under hostile bytes.
+"""`python -m tests.e2e.fuzz --frames 200000 --seed 1 --listener tls`: a broker under hostile bytes.
 
 Attackers send frames that are nearly right, lying, cut off, too large, endless or noise. Next to
 them healthy connections go on working. Held to: the broker never dies and never leaks, answers
@@ -23,6 +23,7 @@ from struct import pack
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.frames import CONTINUATION, FrameDecoder, encode_frames, frame_header
+from tests.e2e.listeners import LISTENERS
 from tests.e2e.peer import Closed, Peer, Quiet
 from tests.e2e.process import Broker
 
@@ -107,6 +108,7 @@ class Generator:
                 bodies.GetConfig(text),
                 bodies.ListConfig(text),
                 bodies.Redrive(queue + ".dlq", chance.choice((0, 1, 2**64 - 1))),
+                bodies.CreateApiKey(text, chance.choice((0, 1, 2**64 - 1)), chance.random() < 0.5),
                 bodies.RevokeApiKey(text),
                 bodies.ListApiKeys(),
                 bodies.SetAcl(text, (bodies.Permission(text, text),) * chance.randrange(3)),
@@ -282,8 +284,15 @@ class Report:
 
 
 class Fuzz:
-    def __init__(self, broker: Broker, seed: int, rss_growth_max: int = 160 * MiB) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        seed: int,
+        attacker: Callable[..., Peer] = Peer,
+        rss_growth_max: int = 160 * MiB,
+    ) -> None:
         self.broker = broker
+        self.attacker = attacker
         self.generator = Generator(seed)
         self.chance = random.Random(seed + 1)
         self.report = Report()
@@ -323,7 +332,7 @@ class Fuzz:
         """One connection: so many frames, or until the server has had enough."""
         report = self.report
         report.connections += 1
-        peer = Peer(self.broker.address, handshake=False)
+        peer = self.attacker(self.broker.address, handshake=False)
         decoder = FrameDecoder(assembly_bytes_max=256 * MiB)
         try:
             if self.chance.random() < 0.9:
@@ -406,14 +415,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.fuzz")
     parser.add_argument("--frames", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--listener", choices=[*LISTENERS, "all"], default="plain")
     args = parser.parse_args()
+    names = list(LISTENERS) if args.listener == "all" else [args.listener]
+    # A list, so that one that fails does not keep the others from running.
+    return max([_run(name, args.seed, args.frames) for name in names])
+
+
+def _run(name: str, seed: int, frames: int) -> int:
+    listener = LISTENERS[name]
     with (
         tempfile.TemporaryDirectory(prefix="fila-fuzz-") as directory,
-        Broker(Path(directory) / "data", {"log.level": "warning"}) as broker,
+        listener.broker(Path(directory) / "data") as broker,
     ):
-        report = Fuzz(broker, args.seed).run(args.frames)
+        report = Fuzz(broker, seed, listener.attacker()).run(frames)
         code = broker.stop()
-    print(f"seed {args.seed}: {report.text()}; exit code {code}")
+    print(f"{name}, seed {seed}: {report.text()}; exit code {code}")
     print("  sent:", ", ".join(f"{kind} {count}" for kind, count in report.kinds.most_common()))
     for promise in report.broken[:20]:
         print("  broken:", promise)
