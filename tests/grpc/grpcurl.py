@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
@@ -62,7 +63,7 @@ def _channel(options: argparse.Namespace) -> grpc.Channel:
     if options.plaintext:
         return grpc.insecure_channel(options.address)
     files = (options.cacert, options.key, options.cert)
-    read = [open(name, "rb").read() if name else None for name in files]
+    read = [Path(name).read_bytes() if name else None for name in files]
     return grpc.secure_channel(options.address, grpc.ssl_channel_credentials(*read))
 
 

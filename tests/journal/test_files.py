@@ -12,6 +12,7 @@ from fila.core.effect import DELIVERED, ENQUEUED, Event, Waits
 from fila.journal import files, reader
 from fila.journal.columns import Enqueued, config_batch, events_batch, messages_batch
 from fila.journal.files import HotFile, Stream
+from fila.journal.recovery import recover
 from fila.journal.schema import arrow_schema
 from fila.wire.message import message_body
 
@@ -80,7 +81,7 @@ def test_a_truncated_hot_file_loses_no_more_than_its_last_flush(tmp_path: Path, 
         file.truncate(length)
     whole = sum(1 for size in sizes[1:] if size <= length)
     assert len(files.read_hot(hot.path)) == whole
-    files.recover(tmp_path)
+    recover(tmp_path)
     assert sum(table.num_rows for table in reader.events(tmp_path)) == 10 * whole
     assert files.hot_files(tmp_path) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from fila.core.effect import ENQUEUED, Event
 from fila.journal import files, reader
 from fila.journal.files import HotFile
+from fila.journal.recovery import recover
 from fila.journal.writer import Journal, JournalSettings
 
 
@@ -111,11 +113,95 @@ def test_a_disk_that_fails_loses_events_but_not_the_journal(
     assert found.counts == {("q", "enqueued"): 5}
 
 
+def killed(path: Path, as_found_in: Path) -> Path:
+    """The journal as a kill at this moment would leave it: what the system has, no lock."""
+    return Path(shutil.copytree(path, as_found_in))
+
+
 def test_a_new_run_seals_what_the_old_one_left(tmp_path: Path) -> None:
-    old = journal(tmp_path, flush_s=0.01)
+    old = journal(tmp_path / "old", flush_s=0.01)
     old.record(events(3))
     wait_for(lambda: old.status().written == 3)
-    new = Journal(JournalSettings(tmp_path), 2, time.time_ns)  # the old one was killed
+    left = killed(tmp_path / "old", tmp_path / "left")
+    new = Journal(JournalSettings(left), 2, time.time_ns)
     new.start()
-    assert reader.totals(tmp_path).parts == 1
+    found = reader.totals(left)
+    assert (found.parts, found.lost) == (1, 0)
     new.close()
+    old.close()
+
+
+@pytest.mark.parametrize("flushed", [0, 4])
+def test_what_a_kill_took_is_counted_to_the_event(tmp_path: Path, flushed: int) -> None:
+    old = journal(tmp_path / "old", flush_s=0.01 if flushed else 60.0)
+    if flushed:
+        old.record(events(flushed))
+        wait_for(lambda: old.status().written == flushed)
+        old._settings = old._settings._replace(flush_s=60.0)
+        time.sleep(0.05)
+    old.record(events(7))
+    old.record(events(2))
+    left = killed(tmp_path / "old", tmp_path / "left")
+    assert len(recover(left)) == 1
+    found = reader.totals(left)
+    assert found.lost == 9
+    assert found.counts == ({("q", "enqueued"): flushed} if flushed else {})
+    (gap,) = [
+        row
+        for table in reader.events(left)
+        for row in table.to_pylist()
+        if row["event"] == "journal_gap"
+    ]
+    assert (gap["seq"], gap["reason"]) == (flushed + 1, "9 killed")
+    assert gap["since"] <= gap["ts"]
+    assert recover(left) == []
+    old.close()
+
+
+def test_a_recovery_that_was_killed_is_done_again_to_the_same_end(tmp_path: Path) -> None:
+    old = journal(tmp_path / "old", flush_s=60.0)
+    old.record(events(5))
+    left = killed(tmp_path / "old", tmp_path / "left")
+    (mark,) = (left / "_hot").glob("*.mark")
+    kept = mark.read_bytes()
+    recover(left)
+    mark.write_bytes(kept)  # as if it had died before it tidied up
+    recover(left)
+    found = reader.totals(left)
+    assert (found.lost, found.parts) == (5, 1)
+    old.close()
+
+
+def test_a_living_run_is_left_alone_by_a_recovery(tmp_path: Path) -> None:
+    writer = journal(tmp_path, flush_s=0.01)
+    writer.record(events(3))
+    wait_for(lambda: writer.status().written == 3)
+    assert recover(tmp_path) == []
+    writer.record(events(2))
+    writer.close()
+    assert reader.totals(tmp_path).counts == {("q", "enqueued"): 5}
+    assert list((tmp_path / "_hot").iterdir()) == []
+
+
+def test_what_was_dropped_when_the_kill_came_is_counted_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    append = HotFile.append
+
+    def slow(self: HotFile, batch: Any) -> None:
+        gate.wait()
+        append(self, batch)
+
+    monkeypatch.setattr(HotFile, "append", slow)
+    old = journal(tmp_path / "old", waiting_events_max=100, flush_s=0.01)
+    old.record(events(50))
+    wait_for(lambda: old.status().waiting == 0)
+    old.record(events(80))
+    old.record(events(40))  # no room
+    left = killed(tmp_path / "old", tmp_path / "left")
+    recover(left)
+    assert reader.totals(left).lost == 170
+    gate.set()
+    old.close()
+    assert reader.totals(tmp_path / "old").lost == 40

@@ -14,12 +14,15 @@ from fila.core.effect import (
     ENQUEUED,
     EXPIRED,
     NACKED,
+    PARKED,
     QUEUE_CREATED,
     QUEUE_DELETED,
     REDRIVEN,
     RELEASED,
     REQUEUED,
+    STALLED,
     THROTTLED,
+    WEIGHT_CHANGED,
     Event,
     Waits,
 )
@@ -50,6 +53,8 @@ __all__ = [
 ]
 
 PROMISE = "journal"
+# Events of lanes, keys and queues, between those of messages.
+BESIDE = (PARKED, THROTTLED, STALLED, WEIGHT_CHANGED)
 
 
 def expect(
@@ -132,7 +137,7 @@ def expect_plain(events: Iterator[Event], kind: str, queue: str) -> None:
 
 def expect_no_more(events: Iterator[Event]) -> None:
     for event in events:
-        if event.event != THROTTLED:
+        if event.event not in BESIDE:
             raise Violation(PROMISE, f"an event too many: {event}")
 
 
@@ -161,9 +166,11 @@ def _others_ready(lane: Lane, leaving: Message, now: int) -> bool:
 
 def _next(events: Iterator[Event], kind: str) -> Event:
     for event in events:
-        if event.event == THROTTLED:
+        if event.event in BESIDE:
             if event.since_ns > event.ts_ns:
-                raise Violation(PROMISE, f"throttled from {event.since_ns} to {event.ts_ns}")
+                raise Violation(PROMISE, f"{event.event} from {event.since_ns} to {event.ts_ns}")
+            if event.key_eligible > event.key_pending:
+                raise Violation(PROMISE, f"{event.event}: more eligible than pending: {event}")
             continue
         _same("kind of event", event.event, kind)
         return event

@@ -103,12 +103,13 @@ def _stats(args: argparse.Namespace, root: Path) -> int:
     say(f"\nFrom {found.first} to {found.last}")
     say(f"{count_of(found.parts, 'sealed part')}, {count_of(found.hot_files, 'unsealed file')}")
     if found.lost:
-        say(f"{count_of(found.lost, 'event')} lost: the disk could not keep up")
+        lost = count_of(found.lost, "event")
+        say(f"{lost} lost: the disk could not keep up, or the broker was killed")
     return 0
 
 
 def _recover(args: argparse.Namespace, root: Path) -> int:
-    from fila.journal.files import recover
+    from fila.journal.recovery import recover
 
     parts = recover(root)
     if args.json:

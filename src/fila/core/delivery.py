@@ -19,6 +19,7 @@ from fila.core.batch import PUT_LEASE
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.consumer import Consumer
 from fila.core.effect import Delivery, Event, Waits
+from fila.core.events import eligible
 from fila.core.lane import (
     BODY,
     DELAYED,
@@ -34,7 +35,7 @@ from fila.core.lane import (
 from fila.core.lease import Lease
 from fila.core.queue import Queue
 from fila.core.rows import ID_AT
-from fila.core.state import MS, State, eligible
+from fila.core.state import MS, State
 
 
 def deliver(state: State) -> bool:

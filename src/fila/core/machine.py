@@ -195,8 +195,7 @@ def _consume(state: State, queue: Queue, command: Consume) -> Rejection | None:
     consumer = Consumer(command.consumer, queue, command.connection, prefetch, prefetch_bytes)
     queue.consumers[consumer.id] = consumer
     queue.connections[consumer.connection] = queue.connections.get(consumer.connection, 0) + 1
-    queue.add_ready(consumer, state.now)
-    state.touch_queue(queue)
+    state.add_ready(queue, consumer)
     if state.journal:
         joined = Event(
             state.now,
@@ -242,8 +241,7 @@ def _hold(state: State, queue: Queue, command: Hold) -> int:
     if consumer.ready:
         queue.drop_ready(consumer, state.now)
     elif consumer.may_receive():
-        queue.add_ready(consumer, state.now)
-        state.touch_queue(queue)
+        state.add_ready(queue, consumer)
     return 1
 
 

@@ -7,6 +7,7 @@ from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_MESSAGE
 from fila.core.command import Ack, Expire, Nack
 from fila.core.consumer import Consumer
 from fila.core.effect import Event
+from fila.core.events import eligible
 from fila.core.lane import (
     ATTEMPTS,
     BODY,
@@ -19,7 +20,7 @@ from fila.core.lane import (
 )
 from fila.core.lease import Failed, Lease
 from fila.core.queue import Queue
-from fila.core.state import State, eligible
+from fila.core.state import State
 from fila.core.verdict import FailureVerdict
 
 VISIBILITY_EXPIRED = "visibility timeout expired"
@@ -194,8 +195,7 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     consumer.credit_messages += 1
     consumer.credit_bytes += size
     if not consumer.ready and consumer.may_receive():
-        queue.add_ready(consumer, state.now)
-        state.touch_queue(queue)
+        state.add_ready(queue, consumer)
 
 
 def _stored(state: State, key: bytes) -> Entry:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from fila.core import effect
 from fila.core.effect import Event
-from fila.core.state import State, eligible
+from fila.core.events import eligible
+from fila.core.state import State
 
 
 def snapshot(state: State, keys_max: int) -> list[Event]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Final
 
-from fila.core import effect, rows
+from fila.core import events, rows
 from fila.core.batch import DELETE_STATE, PUT_MESSAGE, PUT_STATE, Op, Reader
 from fila.core.bucket import TOKEN, Bucket
+from fila.core.consumer import Consumer
 from fila.core.deadline import Deadlines
 from fila.core.effect import Delivery, Ended, Event
 from fila.core.fairness import FairnessKey
@@ -134,6 +135,8 @@ class State:
         """The weight of the newest message is the key's; it is stored with all of its lanes."""
         if weight != key.weight:
             queue.ring.set_weight(key, weight)
+            if self.journal and key.pending:  # one that comes anew just has it
+                self.events.append(events.weight_changed(queue, key, self.now))
             for lane in key.lanes.values():
                 self.touch(lane)
 
@@ -267,6 +270,15 @@ class State:
             without_bodies = room <= 0 and bool(lane.window)
             self.window_bytes += lane.page(found, complete, without_bodies)
 
+    # --- consumers
+
+    def add_ready(self, queue: Queue, consumer: Consumer) -> None:
+        """The consumer can take something (again); that may end a stall of its queue."""
+        if self.journal and not queue.ready and queue.pending and self.now > queue.stalled_since:
+            self.events.append(events.stalled(queue, self.now))
+        queue.add_ready(consumer, self.now)
+        self.touch_queue(queue)
+
     # --- lane states
 
     def make_ready(self, lane: Lane) -> None:
@@ -276,17 +288,18 @@ class State:
         active_ns = self.now - queue.stall_at(self.now)
         if lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
-            if self.journal:
-                self._throttled_event(lane)
         elif lane.state == DELAYED:
             # Its head is ready from this moment on.
             lane.head_stall_ns = self.now - active_ns
             lane.head_throttled_ns = lane.throttled_ns
             lane.head_active_ns = lane.lost_since = active_ns
+        was_parked = lane.state == PARKED
         lane.state = READY
         key.add_lane(lane, active_ns)
         if not key.active:
             queue.ring.join(key)
+        if was_parked and self.journal:
+            self.events.append(events.throttled(lane, self.now))
         if queue.ready:
             self.touch_queue(queue)
 
@@ -305,6 +318,8 @@ class State:
                 queue.ring.leave(key)
         elif lane.state == PARKED:
             lane.throttled_ns += active_ns - lane.parked_since
+            if self.journal:
+                self.events.append(events.throttled(lane, self.now))
         elif lane.state == DELAYED:
             self.deadlines.disarm(lane)
         if state != PARKED:
@@ -321,6 +336,8 @@ class State:
         resumes = 0 < lane.key.deficit < lane.key.granted
         self.make_unready(lane, PARKED)
         lane.parked_since = self.now - queue.stall_at(self.now)
+        if self.journal:
+            self.events.append(events.parked(lane, self.now))
         if lane.line_of is not bucket:
             self.leave_line(lane)
             lane.line_of = bucket
@@ -420,7 +437,7 @@ class State:
             weight,
             lane.throttle_keys,
             key.pending,
-            eligible(key),
+            events.eligible(key),
             0,
             lane.queue.ring.keys,
             since_ns,
@@ -437,20 +454,6 @@ class State:
         )
         return tuple.__new__(Event, values)  # half the cost of calling Event
 
-    def _throttled_event(self, lane: Lane) -> None:
-        key = lane.key
-        self.events.append(
-            Event(
-                self.now,
-                effect.THROTTLED,
-                lane.queue.name,
-                fairness_key=key.name,
-                throttle_keys=lane.throttle_keys,
-                key_pending=key.pending,
-                since_ns=self.now - (self.now - lane.queue.stall_at(self.now) - lane.parked_since),
-            )
-        )
-
     def write_buckets(self) -> None:
         if not self.dirty_buckets:
             return
@@ -460,13 +463,3 @@ class State:
             value = rows.bucket_row(bucket.tokens, bucket.at_ns)
             ops.append((PUT_STATE, rows.BUCKET_PREFIX + bucket.name, value))
         self.dirty_buckets = []
-
-
-def eligible(key: FairnessKey) -> int:
-    """Pending messages of the key that stand in lanes which may go now."""
-    if key.lane is None:
-        return 0
-    count = key.lane.pending
-    for _, _, lane in key.others:
-        count += lane.pending
-    return count

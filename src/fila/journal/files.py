@@ -7,7 +7,8 @@ batches; what a crash cut off at its end is lost, all that was flushed before it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,14 +94,51 @@ def seal(root: Path, stream: Stream, batches: list[Any]) -> list[Path]:
     return parts
 
 
-def recover(root: Path, keep: Path | None = None) -> list[Path]:
-    """Seal what earlier runs left hot (all but `keep`, which is in use). Returns the new parts."""
-    parts: list[Path] = []
-    for path in hot_files(root):
-        if path != keep:
-            parts += seal(root, stream_of(path), read_hot(path))
-            path.unlink()
-    return parts
+class Sealed:
+    """Which rows of a table lie in sealed parts, by the names of the parts."""
+
+    def __init__(self, ranges: Iterable[tuple[str, int, int, int]]) -> None:
+        """Of (broker, epoch, first, last), in any order."""
+        self._firsts: dict[tuple[str, int], list[int]] = {}
+        self._lasts: dict[tuple[str, int], list[int]] = {}
+        for broker, epoch, first, last in sorted(ranges):
+            self._firsts.setdefault((broker, epoch), []).append(first)
+            lasts = self._lasts.setdefault((broker, epoch), [])
+            lasts.append(max(last, lasts[-1] if lasts else 0))
+
+    def holds(self, broker: str, epoch: int, seq: int) -> bool:
+        firsts = self._firsts.get((broker, epoch), [])
+        at = bisect_right(firsts, seq) - 1
+        return at >= 0 and seq <= self._lasts[broker, epoch][at]
+
+    def without(self, broker: str, epoch: int, batches: list[Any]) -> list[Any]:
+        """Hot batches of a run without what is sealed: nearly always a batch is or it is not."""
+        fresh = []
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            ends = [self.holds(broker, epoch, batch["seq"][at].as_py()) for at in (0, -1)]
+            if any(ends):
+                seqs = batch["seq"].to_pylist()
+                keep = [not all(ends) and not self.holds(broker, epoch, seq) for seq in seqs]
+                batch = batch.filter(pa.array(keep))
+            if batch.num_rows:
+                fresh.append(batch)
+        return fresh
+
+    def last(self, broker: str, epoch: int) -> int:
+        return self._lasts.get((broker, epoch), [0])[-1]
+
+
+def sealed_events(root: Path) -> Sealed:
+    found = (root / "events").glob("date=*/part-*.parquet")
+    return Sealed([range_of(path.name) for path in found])
+
+
+def range_of(name: str) -> tuple[str, int, int, int]:
+    """Broker, epoch, first and last number of a part of events, by its name."""
+    broker, epoch, first, last = name.removeprefix("part-").removesuffix(".parquet").rsplit("-", 3)
+    return broker, int(epoch), int(first), int(last)
 
 
 def retire(root: Path, table: str, before_date: str) -> int:

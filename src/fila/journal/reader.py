@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fila.journal import files
@@ -37,8 +36,10 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
     seen = {} if seen is None else seen
     # The tail is read first: what is sealed while we look is then found among the parts.
     tail = [(files.stream_of(path), files.read_hot(path)) for path in files.hot_files(root)]
-    for path in sealed_parts(root, "events"):
-        _, broker, epoch, _, last = _name_of(path)
+    parts = sealed_parts(root, "events")
+    sealed = files.Sealed([files.range_of(path.name) for path in parts])
+    for path in parts:
+        broker, epoch, _, last = files.range_of(path.name)
         if last <= seen.get((broker, epoch), 0):
             continue
         try:
@@ -48,10 +49,13 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
         seen[broker, epoch] = last
         yield table
     for stream, batches in tail:
-        if batches and stream.table == "events":
-            table = pa.Table.from_batches(batches)
-            sealed = seen.get((stream.broker, stream.epoch), 0)
-            yield table.filter(pc.greater(table["seq"], sealed))
+        if stream.table != "events":
+            continue
+        known = seen.get((stream.broker, stream.epoch), 0)
+        fresh = sealed.without(stream.broker, stream.epoch, batches)
+        fresh = [batch for batch in fresh if batch["seq"][-1].as_py() > known]
+        if fresh:
+            yield pa.Table.from_batches(fresh)
 
 
 def sealed_parts(root: Path, table: str) -> list[Path]:

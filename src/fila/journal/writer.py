@@ -1,7 +1,8 @@
 """The journal's thread: takes committed events from the loop, writes them, never stops the broker.
 
 The loop only appends to a list. When the disk cannot keep up, events are dropped, counted, and a
-journal_gap row tells how many.
+journal_gap row tells how many; those in memory when the process is killed are told of by the next
+run.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from fila.core.effect import Event
 from fila.journal import files
 from fila.journal.columns import Enqueued, config_batch, events_batch, messages_batch
 from fila.journal.files import HotFile, Stream
+from fila.journal.mark import Mark
+from fila.journal.recovery import GAP, gap_count, gap_event, recover
 from fila.journal.schema import arrow_schema
 
 log = logging.getLogger("fila.journal")
 
-GAP = "journal_gap"
 _SETTINGS_EVENTS = (effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED)
 MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
 _RETIRE_EVERY_NS = 3_600 * 10**9
@@ -59,7 +61,11 @@ class Journal:
         self._messages: deque[Enqueued] = deque()
         self._waiting = 0
         self._dropped = 0
-        self._gap = 0  # dropped since the last event that was taken
+        self._gap = 0  # dropped, and no row tells of it yet
+        self._gap_since_ns = 0
+        self._rows = 0  # taken: what the run should write
+        self._last_ns = 0  # when the last of them happened
+        self._mark: Mark | None = None
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
@@ -74,25 +80,24 @@ class Journal:
     def start(self) -> None:
         """Seal what an earlier run left, then begin to write."""
         self._settings.path.mkdir(parents=True, exist_ok=True)
-        parts = files.recover(self._settings.path)
+        parts = recover(self._settings.path)
         if parts:
             log.info("journal recovered", extra={"parts": len(parts)})
+        self._mark = Mark(self._settings.path, self._settings.broker, self._epoch)
         self._thread.start()
 
     def record(self, events: list[Event]) -> None:
         """Take committed events; called on the loop's thread, never waits."""
         count = len(events)
         with self._lock:
+            self._last_ns = events[-1].ts_ns
             if self._waiting + count > self._settings.waiting_events_max:
                 self._dropped += count
-                self._gap += count
+                self._missed(count, events[0].ts_ns)
                 return
             if self._gap:
-                self._inbox.append([Event(events[0].ts_ns, GAP, "", reason=str(self._gap))])
-                self._waiting += 1
-                self._gap = 0
-            self._inbox.append(events)
-            self._waiting += count
+                self._take([self._told_gap(events[0].ts_ns)])
+            self._take(events)
             waiting = self._waiting
         if waiting >= self._settings.flush_events:
             self._wake.set()
@@ -116,6 +121,32 @@ class Journal:
         self._stopping = True
         self._wake.set()
         self._thread.join()
+        if self._mark is not None:
+            self._mark.close(whole=self._gap == 0 and self._seq == self._rows + 1)
+
+    # --- what was taken and what was not, with the lock held
+
+    def _take(self, events: list[Event]) -> None:
+        self._inbox.append(events)
+        self._waiting += len(events)
+        self._rows += len(events)
+        self._note()
+
+    def _missed(self, count: int, since_ns: int) -> None:
+        if self._gap == 0:
+            self._gap_since_ns = since_ns
+        self._gap += count
+        self._note()
+
+    def _told_gap(self, now_ns: int) -> Event:
+        """A row tells of what was dropped."""
+        event = gap_event(now_ns, self._gap_since_ns, self._gap)
+        self._gap = self._gap_since_ns = 0
+        return event
+
+    def _note(self) -> None:
+        if self._mark is not None:
+            self._mark.set(self._rows, self._gap, self._gap_since_ns, self._last_ns)
 
     # --- the thread
 
@@ -141,35 +172,44 @@ class Journal:
 
     def _flush(self) -> None:
         with self._lock:
+            if self._gap and (self._stopping or not self._inbox):
+                self._take([self._told_gap(self._clock_ns())])
             taken, self._inbox = self._inbox, deque()
             messages, self._messages = self._messages, deque()
             self._waiting = 0
-            if self._gap and not taken:
-                taken.append([Event(self._clock_ns(), GAP, "", reason=str(self._gap))])
-                self._gap = 0
         events = [event for group in taken for event in group]
+        written = 0
         try:
             # In pieces, so that the loop's thread gets the interpreter in between.
-            for start in range(0, len(events), self._settings.flush_events):
-                self._write_events(events[start : start + self._settings.flush_events])
+            while written < len(events):
+                piece = events[written : written + self._settings.flush_events]
+                self._write_events(piece)
+                written += len(piece)
+                self._write_settings(piece)
             for enqueued in messages:
                 self._append("messages", messages_batch(enqueued))
         except Exception:
-            with self._lock:
-                self._dropped += len(events)
-                self._gap += len(events)
+            lost = events[written:]
+            if lost:
+                with self._lock:
+                    self._rows -= len(lost)
+                    self._dropped += sum(1 for one in lost if one.event != GAP)
+                    since_ns = lost[0].since_ns if lost[0].event == GAP else lost[0].ts_ns
+                    self._missed(sum(map(gap_count, lost)), since_ns)
             raise
 
     def _write_events(self, events: list[Event]) -> None:
         broker, epoch = self._settings.broker, self._epoch
-        counts = [int(one.reason) if one.event == GAP else 1 for one in events]
+        counts = [gap_count(one) for one in events]
         self._append("events", events_batch(events, self._seq, broker, epoch, counts))
         self._seq += len(events)
         with self._lock:
             self._written += len(events)
+
+    def _write_settings(self, events: list[Event]) -> None:
         changes = [one for one in events if one.event in _SETTINGS_EVENTS]
         if changes:
-            self._append("config", config_batch(changes, broker, epoch))
+            self._append("config", config_batch(changes, self._settings.broker, self._epoch))
 
     def _append(self, table: str, batch: Any) -> None:
         tail = self._tails.get(table)

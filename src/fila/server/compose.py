@@ -17,6 +17,7 @@ from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.ids import Ids
 from fila.broker.session import Sessions
 from fila.core import rows
+from fila.core.effect import CONFIG_CHANGED, Event
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.edges import tls
@@ -188,6 +189,9 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
         clock.now_ns,
     )
     journal.start()
+    # A replay has to know; nothing else of the settings decides about order.
+    quantum = f"scheduler.quantum={settings.scheduler.quantum}"
+    journal.record([Event(clock.now_ns(), CONFIG_CHANGED, "", reason=quantum)])
     return journal
 
 

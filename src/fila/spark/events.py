@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as fn
 from pyspark.sql.types import (
     ArrayType,
@@ -26,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from fila.journal import files
+from fila.journal.files import Stream
 from fila.journal.schema import arrow_schema, specification
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_events(
     """Events with start <= ts < end, of one queue or of all; those of the broker as a whole too."""
     hot = _hot(root)  # before the parts: what is sealed meanwhile is then seen there
     parts = covering(list_parts(spark, root))
-    if not parts and hot is None:
+    if not parts and not hot:
         raise JournalMissing(
             f"no journal in {root}: there are no events; is this the broker's journal.path, and "
             "was it started with journal.enabled = true?"
@@ -74,7 +74,7 @@ def read_events(
     found: DataFrame | None = None
     if read:
         found = spark.read.schema(events_schema()).parquet(*[part.path for part in read])
-    if hot is not None:
+    if hot:
         tail = _unsealed(hot, parts)
         if tail.num_rows or found is None:
             frame = spark.createDataFrame(tail).to(events_schema())
@@ -112,9 +112,7 @@ def list_parts(spark: SparkSession, root: str) -> list[Part]:
 
 def part_of(path: str) -> Part:
     folder, _, name = path.rpartition("/")
-    broker, epoch, first, last = name.removeprefix("part-").removesuffix(".parquet").rsplit("-", 3)
-    date = folder.rpartition("date=")[2]
-    return Part(broker, int(epoch), int(first), int(last), date, path)
+    return Part(*files.range_of(name), folder.rpartition("date=")[2], path)
 
 
 def covering(parts: list[Part]) -> list[Part]:
@@ -135,26 +133,18 @@ def _within(date: str, start: datetime | None, end: datetime | None) -> bool:
     )
 
 
-def _hot(root: str) -> Any:
-    """All hot rows as a table, None without any; a journal on a remote disk has no hot tail."""
+def _hot(root: str) -> list[tuple[Stream, list[Any]]]:
+    """The batches of every hot file; a journal on a remote disk has no hot tail."""
     if "://" in root:
-        return None
-    batches = []
-    for path in files.hot_files(Path(root)):
-        if files.stream_of(path).table == "events":
-            batches += files.read_hot(path)
-    if not batches:
-        return None
-    return pa.Table.from_batches(batches).cast(arrow_schema("events"))
+        return []
+    found = [(files.stream_of(path), files.read_hot(path)) for path in files.hot_files(Path(root))]
+    return [(stream, batches) for stream, batches in found if stream.table == "events" and batches]
 
 
-def _unsealed(hot: Any, parts: list[Part]) -> Any:
+def _unsealed(hot: list[tuple[Stream, list[Any]]], parts: list[Part]) -> Any:
     """Hot rows that no sealed part holds."""
-    sealed: dict[tuple[str, int], int] = {}
-    for part in parts:
-        key = (part.broker, part.epoch)
-        sealed[key] = max(part.last, sealed.get(key, 0))
-    for (broker, epoch), last in sealed.items():
-        mine = pc.and_(pc.equal(hot["broker"], broker), pc.equal(hot["epoch"], epoch))
-        hot = hot.filter(pc.invert(pc.and_(mine, pc.less_equal(hot["seq"], last))))
-    return hot
+    sealed = files.Sealed([part[:4] for part in parts])
+    fresh = []
+    for stream, batches in hot:
+        fresh += sealed.without(stream.broker, stream.epoch, batches)
+    return pa.Table.from_batches(fresh, arrow_schema("events"))

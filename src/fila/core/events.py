@@ -1,0 +1,74 @@
+"""Events of lanes, keys and queues for the journal; those of messages are made where they happen.
+
+    parked      a bucket is short: the lane's messages may not go any more
+    throttled   the lane's wait for a bucket, an interval, told when it is over
+    stalled     nobody had credit although messages waited, an interval, told when it is over
+
+Parked and throttled tell what the key has ready after them, so that a reader knows at any moment
+which keys took part.
+"""
+
+from __future__ import annotations
+
+from fila.core import effect
+from fila.core.effect import Event
+from fila.core.fairness import FairnessKey
+from fila.core.lane import Lane
+from fila.core.queue import Queue
+
+
+def eligible(key: FairnessKey) -> int:
+    """Pending messages of the key that stand in lanes which may go now."""
+    if key.lane is None:
+        return 0
+    count = key.lane.pending
+    for _, _, lane in key.others:
+        count += lane.pending
+    return count
+
+
+def parked(lane: Lane, now: int) -> Event:
+    return _of_lane(effect.PARKED, lane, now, 0)
+
+
+def throttled(lane: Lane, now: int) -> Event:
+    """Called when the lane is no longer parked; its clock still tells since when it was."""
+    unstalled_ns = now - lane.queue.stall_at(now) - lane.parked_since
+    return _of_lane(effect.THROTTLED, lane, now, now - unstalled_ns)
+
+
+def stalled(queue: Queue, now: int) -> Event:
+    """Called while nobody has credit yet."""
+    return Event(
+        now,
+        effect.STALLED,
+        queue.name,
+        active_keys=queue.ring.keys,
+        since_ns=queue.stalled_since,
+    )
+
+
+def weight_changed(queue: Queue, key: FairnessKey, now: int) -> Event:
+    return Event(
+        now,
+        effect.WEIGHT_CHANGED,
+        queue.name,
+        fairness_key=key.name,
+        weight=key.weight,
+        key_pending=key.pending,
+        key_eligible=eligible(key),
+    )
+
+
+def _of_lane(kind: str, lane: Lane, now: int, since_ns: int) -> Event:
+    key = lane.key
+    return Event(
+        now,
+        kind,
+        lane.queue.name,
+        fairness_key=key.name,
+        throttle_keys=lane.throttle_keys,
+        key_pending=key.pending,
+        key_eligible=eligible(key),
+        since_ns=since_ns,
+    )
