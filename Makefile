@@ -8,6 +8,9 @@ FAST       := .venv-compiled
 FAST_READY := $(FAST)/.ready
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
+# The dashboard is off by default; `make run` has it, for this machine alone.
+GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
+          FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format simulate bench docs demo demo-spark java clean compile run-compiled test-compiled
@@ -25,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 setup: $(READY)  ## create the virtual environment
 
 run: $(READY)  ## start the broker on its embedded store
-	@$(BIN)/fila-server
+	@$(GUI) $(BIN)/fila-server
 
 $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(FAST)
@@ -38,7 +41,7 @@ $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 compile: $(FAST_READY)  ## build the compiled form (needs a C compiler, about a minute)
 
 run-compiled: $(FAST_READY)  ## start the broker in its compiled form
-	@$(FAST)/bin/fila-server
+	@$(GUI) $(FAST)/bin/fila-server
 
 test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
@@ -67,6 +70,7 @@ bench: $(READY)  ## the short benchmarks, results in bench/results/
 docs: $(READY)  ## regenerate the reference pages made from the source
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
 	@$(BIN)/python -m fila.cli.reference > docs/cli.md
+	@$(BIN)/python -m fila.telemetry.reference > docs/metrics.md
 
 demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
 	@$(BIN)/fila demo

@@ -108,7 +108,7 @@ def test_the_fibp_address_overrides_the_servers() -> None:
         ("[storage]\ndata_directory = 'x'\n", "storage.data_directory", "data_dir"),
         ("[shceduler]\nquantum = 1\n", "[shceduler]", "scheduler"),
         ("durability = 'fsync'\n", "durability", None),
-        ("[telemetry]\notlp_endpoint = ''\n", "[telemetry]", None),
+        ("[tracing]\nendpoint = ''\n", "[tracing]", None),
     ],
 )
 def test_an_unknown_key_is_a_warning_that_names_the_nearest(

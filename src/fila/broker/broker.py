@@ -75,6 +75,16 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
+class Watcher(Protocol):
+    """Who measures: told once per committed turn what went out, and per batch what failed."""
+
+    def delivered(self, deliveries: list[Delivery]) -> None: ...
+
+    def failed(
+        self, queue: str, ids: list[bytes], errors: list[str], verdicts: list[FailureVerdict]
+    ) -> None: ...
+
+
 class _RedriveJob:
     """A redrive under way: it moves a few messages per turn until its count is reached."""
 
@@ -115,6 +125,7 @@ class Broker:
         self._redrives: list[_RedriveJob] = []
         self._connections = 0
         self._consumers = 0
+        self.watcher: Watcher | None = None
         self.begin()  # leases that ran out while the broker was down
 
     @property
@@ -213,6 +224,8 @@ class Broker:
                 dirty[to] = None
         for sink in dirty:
             sink.flush()
+        if effects.deliveries and self.watcher is not None:
+            self.watcher.delivered(effects.deliveries)
         if effects.events and self._recorder is not None:
             self._recorder.record(effects.events)
         for call in calls:
@@ -236,8 +249,11 @@ class Broker:
             if due is None:
                 return
             queue, lease, ids = due
-            verdicts = self._verdicts(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)
+            errors = [VISIBILITY_EXPIRED] * len(ids)
+            verdicts = self._verdicts(queue, ids, errors, 0)
             self._apply(Expire(queue, lease, ids, verdicts))
+            if self.watcher is not None:
+                self.watcher.failed(queue, ids, errors, verdicts)
 
     def record_snapshot(self, keys_max: int) -> None:
         """Tell the journal what every key holds, as of this turn."""
@@ -270,6 +286,8 @@ class Broker:
     ) -> list[int] | Rejection:
         self.begin()
         verdicts = self._verdicts(queue, ids, errors, connection)
+        if self.watcher is not None:
+            self.watcher.failed(queue, ids, errors, verdicts)
         return _codes(self._apply(Nack(queue, ids, errors, verdicts, connection)))
 
     def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
@@ -351,6 +369,10 @@ class Broker:
             return available
         self._redrives.append(_RedriveJob(queue, min(count or available, available), done))
         return None
+
+    def redriving(self, queue: str) -> bool:
+        """Whether dead letters of this queue are being moved."""
+        return any(job.queue == queue for job in self._redrives)
 
     # --- hooks
 

@@ -7,8 +7,8 @@ looked up, so a refusal tells nothing about what exists.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from fila.broker.broker import Broker, Sink
 from fila.core import stats
@@ -17,8 +17,11 @@ from fila.core.stats import QueueStats, QueueSummary
 from fila.security.guard import Guard, Identity
 from fila.security.keyring import NAME_BYTES_MAX, PERMISSIONS_MAX, ApiKey
 from fila.security.permission import CONSUME, PRODUCE, Permission
+from fila.telemetry.spans import OpenSpan, Tracer
 
 audit = logging.getLogger("fila.audit")
+
+Reply = TypeVar("Reply")
 
 
 class Door(Sink, Protocol):
@@ -42,6 +45,7 @@ class Sessions:
         self.guard = guard
         self.random_hex = random_hex
         self.now_ms = now_ms
+        self.tracer: Tracer | None = None
         self._open: set[Session] = set()
 
     def open(self, door: Door, peer: str) -> Session:
@@ -51,6 +55,10 @@ class Sessions:
 
     def close(self, session: Session) -> None:
         self._open.discard(session)
+
+    def everybody(self) -> dict[int, Session]:
+        """Who is here, by number of connection."""
+        return {session.number: session for session in self._open}
 
     def keys_changed(self, key_id: str) -> None:
         """A key was revoked or may do other things now."""
@@ -70,6 +78,7 @@ class Session:
         self._consumers: dict[str, str] = {}  # consumer id → queue
         self._left: set[str] = set()  # queues of consumers that were cancelled
         self._held = False
+        self.traceparent = b""  # of the request under way, where the protocol has one
 
     # --- who
 
@@ -118,15 +127,18 @@ class Session:
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
         """After `may_produce` said nothing."""
-        return self._broker.enqueue(queue, bodies)
+        span = self._span("enqueue", queue, len(bodies), bodies)
+        return self._traced(span, self._broker.enqueue(queue, bodies))
 
     def ack(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
         """After `may_consume` said nothing."""
-        return self._broker.ack(queue, ids, self.number)
+        span = self._span("ack", queue, len(ids))
+        return self._traced(span, self._broker.ack(queue, ids, self.number))
 
     def nack(self, queue: str, ids: list[bytes], errors: list[str]) -> list[int] | Rejection:
         """After `may_consume` said nothing."""
-        return self._broker.nack(queue, ids, errors, self.number)
+        span = self._span("nack", queue, len(ids))
+        return self._traced(span, self._broker.nack(queue, ids, errors, self.number))
 
     def consume(self, queue: str, prefetch: int) -> str | Rejection:
         refused = self.may_consume(queue)
@@ -277,6 +289,25 @@ class Session:
     def get_acl(self, id: str) -> ApiKey | Rejection:
         refused = self._forbidden("get ACL", self._guard.permit_all(self.identity))
         return refused or self._guard.key(id)
+
+    # --- traces
+
+    def _span(
+        self, name: str, queue: str, count: int, bodies: Sequence[bytes] = ()
+    ) -> OpenSpan | None:
+        tracer = self._sessions.tracer
+        if tracer is None:
+            return None
+        return tracer.begin(name, queue, count, self.traceparent, bodies)
+
+    def _traced(self, span: OpenSpan | None, reply: Reply) -> Reply:
+        """The span ends when what the request did is committed."""
+        if span is not None:
+            if isinstance(reply, Rejection):
+                span.error = reply.message
+            self._broker.begin()
+            self._broker.after_commit(span.end)
+        return reply
 
     # --- the audit log
 

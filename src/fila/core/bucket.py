@@ -18,7 +18,18 @@ TOKEN: Final = 1.0 - 1e-9
 class Bucket:
     """Tokens at a point in time. Shared by every queue that names its key."""
 
-    __slots__ = ("armed_ns", "at_ns", "burst", "dirty", "name", "rate", "tokens", "waiters")
+    __slots__ = (
+        "armed_ns",
+        "at_ns",
+        "burst",
+        "dirty",
+        "limited",
+        "name",
+        "passed",
+        "rate",
+        "tokens",
+        "waiters",
+    )
 
     def __init__(self, name: bytes, rate: float, burst: float, now: int) -> None:
         self.name = name
@@ -29,6 +40,9 @@ class Bucket:
         self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes in line for it
         self.armed_ns = 0  # when the deadline heap will look at the waiters; 0: not armed
         self.dirty = False
+        # Since the broker started: messages it let go, and times it made a lane wait.
+        self.passed = 0
+        self.limited = 0
 
     def refill(self, now: int) -> None:
         elapsed = now - self.at_ns

@@ -181,6 +181,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane.pending -= taken
         lane.leased += taken
         key.pending -= taken
+        ring.clock += taken / ring.weight
+        ring.visits += 1
         key.deficit = deficit = deficit - taken
         want -= taken
         if not lane.touched:
@@ -188,6 +190,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         if buckets:
             for bucket in buckets:
                 bucket.tokens -= taken
+                bucket.passed += taken
                 state.use_bucket(bucket)
             if deficit <= 0:
                 state.leave_line(lane)  # its visit is over: next time it waits at the end

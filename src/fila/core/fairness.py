@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fila.core.lane import Lane
+    from fila.core.meter import Meter
 
 
 class FairnessKey:
@@ -21,9 +22,12 @@ class FairnessKey:
         "after",
         "before",
         "deficit",
+        "entitled",
         "granted",
+        "joined",
         "lane",
         "lanes",
+        "meter",
         "name",
         "others",
         "pending",
@@ -37,6 +41,10 @@ class FairnessKey:
         self.granted = 0  # the deficit with which the visit under way began
         self.pending = 0
         self.active = False  # stands in the ring
+        # Messages that were its due by weight while it stood in the ring, up to its last joining.
+        self.entitled = 0.0
+        self.joined = 0.0  # the ring's clock at that moment
+        self.meter: Meter | None = None  # made when somebody measures
         self.before: FairnessKey | None = None
         self.after: FairnessKey | None = None
         self.lanes: dict[tuple[bytes, ...], Lane] = {}
@@ -81,6 +89,10 @@ class FairnessKey:
             oldest = heapq.heapreplace(self.others, (stamp, current.number, current))[2]
             self._promote(oldest, current, active_ns)
 
+    def entitled_at(self, clock: float) -> float:
+        """What was its due up to now, in messages; `clock` is the ring's."""
+        return self.entitled + self.weight * (clock - self.joined) if self.active else self.entitled
+
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
         current.lost_since = active_ns
         lane.head_active_ns += active_ns - lane.lost_since
@@ -88,12 +100,16 @@ class FairnessKey:
 
 
 class Ring:
-    __slots__ = ("head", "keys", "weight")
+    __slots__ = ("clock", "head", "keys", "visits", "weight")
 
     def __init__(self) -> None:
         self.head: FairnessKey | None = None  # whose visit is under way or comes next
         self.keys = 0
         self.weight = 0  # sum of the weights of the keys in the ring
+        # Fair time: every message moves it by 1 / weight, so that a key is due its own weight times
+        # what passes while it stands in the ring, and a full round takes one quantum.
+        self.clock = 0.0
+        self.visits = 0
 
     def join(self, key: FairnessKey) -> None:
         """A newcomer stands at the end: it waits for one visit of every other key."""
@@ -109,6 +125,7 @@ class Ring:
             last.after = key
             head.before = key
         key.active = True
+        key.joined = self.clock
         self.keys += 1
         self.weight += key.weight
 
@@ -123,6 +140,7 @@ class Ring:
             if self.head is key:
                 self.head = after
         key.before = key.after = None
+        key.entitled = key.entitled_at(self.clock)
         key.active = False
         self.keys -= 1
         self.weight -= key.weight
@@ -130,5 +148,7 @@ class Ring:
     def set_weight(self, key: FairnessKey, weight: int) -> None:
         """The weight of the newest message counts from the key's next visit."""
         if key.active:
+            key.entitled = key.entitled_at(self.clock)
+            key.joined = self.clock
             self.weight += weight - key.weight
         key.weight = weight

@@ -8,6 +8,7 @@ from fila.core.consumer import Consumer
 from fila.core.fairness import FairnessKey, Ring
 from fila.core.lease import Lease, Leased
 from fila.core.ledger import Group
+from fila.core.meter import QueueMeter
 from fila.core.rows import QueueRow
 
 DLQ_SUFFIX = ".dlq"
@@ -52,6 +53,7 @@ class Queue:
         "keys_pending",
         "leased",
         "leases",
+        "meter",
         "name",
         "next_lane",
         "next_lease",
@@ -92,6 +94,7 @@ class Queue:
         self.stall_ns = 0
         self.stalled_since = now
         self.counters = Counters()
+        self.meter: QueueMeter | None = None  # made when somebody measures
 
     def stall_at(self, now: int) -> int:
         """Total time without a consumer that has credit, up to `now`."""

@@ -335,6 +335,7 @@ class State:
         queue = lane.queue
         resumes = 0 < lane.key.deficit < lane.key.granted
         self.make_unready(lane, PARKED)
+        bucket.limited += 1
         lane.parked_since = self.now - queue.stall_at(self.now)
         if self.journal:
             self.events.append(events.parked(lane, self.now))

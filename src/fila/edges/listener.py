@@ -36,6 +36,13 @@ class Listener:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    def inbound_bytes(self) -> int:
+        """Bytes of requests that have not arrived whole."""
+        return self._inbound.held_bytes
+
+    def connections(self) -> int:
+        return len(self._connections)
+
     async def listen(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
     ) -> tuple[str, int]:

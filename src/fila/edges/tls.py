@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 ALPN_FIBP: Final = "fila/1"
 ALPN_GRPC: Final = "h2"
+ALPN_HTTP: Final = "http/1.1"
 
 
 class TlsError(Exception):
@@ -20,12 +21,17 @@ class TlsFiles(NamedTuple):
     ca: str  # empty: clients need no certificate
 
 
-def server_context(files: TlsFiles, now_s: float) -> ssl.SSLContext:
-    """A context for the listener. With a CA, clients must show a certificate it signed."""
+def server_context(
+    files: TlsFiles, now_s: float, protocols: tuple[str, ...] = (ALPN_GRPC, ALPN_FIBP)
+) -> ssl.SSLContext:
+    """A context for a listener of these protocols.
+
+    With a CA, clients must show a certificate it signed.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-    context.set_alpn_protocols([ALPN_GRPC, ALPN_FIBP])
+    context.set_alpn_protocols(list(protocols))
     load(context, files, now_s)
     if files.ca:
         context.verify_mode = ssl.CERT_REQUIRED

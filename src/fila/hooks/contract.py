@@ -50,6 +50,7 @@ class HookStats(NamedTuple):
     busy_ns: int
     memory_bytes: int
     last_problem: str
+    durations: tuple[int, ...] = ()  # messages by time taken, see HOOK_BOUNDS_US
 
 
 class QueueHookStats(NamedTuple):

@@ -11,10 +11,12 @@ included, with the next message that needs it: what it was interrupted in cannot
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from struct import pack
 from typing import Generic, NamedTuple, TypeVar
 
+from fila.core.meter import HOOK_BOUNDS_US
 from fila.hooks.assignments import Assignments
 from fila.hooks.body import headers_end
 from fila.hooks.breaker import Breaker
@@ -76,6 +78,7 @@ class Script(Generic[Item, Verdict]):
         self._bypassed = 0
         self._busy_ns = 0
         self._last_problem = ""
+        self._durations = [0] * (len(HOOK_BOUNDS_US) + 1)
 
     def compile(self) -> None:
         """Load the script into a fresh runtime; raise `HookError` with its problem if it fails."""
@@ -126,7 +129,10 @@ class Script(Generic[Item, Verdict]):
             else:
                 self._bypassed += count - done
                 verdicts += [self.default] * (count - done)
-        self._busy_ns += self._host.clock() - began_ns
+        took_ns = self._host.clock() - began_ns
+        self._busy_ns += took_ns
+        if count:
+            self._durations[bisect_left(HOOK_BOUNDS_US, took_ns / count / 1000)] += count
         return verdicts
 
     def stats(self) -> HookStats:
@@ -141,6 +147,7 @@ class Script(Generic[Item, Verdict]):
             self._busy_ns,
             self._lua.memory_bytes() if self._lua is not None else 0,
             self._last_problem,
+            tuple(self._durations),
         )
 
     # What the two hooks do differently.

@@ -28,11 +28,13 @@ from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
+from fila.server import watch
 from fila.server.config import ConfigError
 from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
 from fila.server.settings import Settings
-from fila.storage.committer import OsCommitter
+from fila.server.watch import Watch
+from fila.storage.committer import Committer, OsCommitter
 from fila.storage.rocks import RocksSettings, RocksStore
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class Node:
                 write_buffer_bytes=storage.write_buffer_bytes,
             ),
         )
-        self._tls: ssl.SSLContext | None = None
+        self._tls: list[ssl.SSLContext] = []  # one per port
         self._clock = clock = Clock()
         began_ns = elapsed_ns()
         machine = load(self._store, core_settings(settings), clock.now_ns())
@@ -85,7 +87,11 @@ class Node:
         )
         self._journal = open_journal(settings, clock) if settings.journal.enabled else None
         self._flusher = Flusher(self._store, loop, on_fault)
+        committer: Committer
         committer = self._flusher if storage.durability == "fsync" else OsCommitter(self._store)
+        self._watch = Watch(settings, clock, committer) if watch.wanted(settings) else None
+        if self._watch is not None:
+            committer = self._watch.commits
         self.broker = Broker(
             machine,
             committer,
@@ -109,29 +115,43 @@ class Node:
             http2_limits(settings),
             connections_allowed(settings.server.max_connections),
         )
+        if self._watch is not None:
+            journal = self._journal.status if self._journal is not None else None
+            self._watch.attach(self.broker, sessions, hooks, self._listener, journal)
+        self.http_address: tuple[str, int] | None = None
 
     async def start(self) -> tuple[str, int]:
         """Accept connections. Returns the bound address."""
         host, port = parse_address(self._settings.listen_addr)
         self._snapshot()
-        if self._settings.tls.cert_file:
-            self._tls = tls.server_context(self._tls_files(), self._wall_s())
+        context = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
+        if self._watch is not None:
+            self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
         try:
-            return await self._listener.listen(host, port, self._tls)
+            return await self._listener.listen(host, port, context)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise OSError(f"cannot listen on {self._settings.listen_addr}: {why}") from error
 
     def reload_certificates(self) -> None:
         """Read the certificate files again; a fault is logged and the old ones stay in use."""
-        if self._tls is None:
+        if not self._tls:
             return
         try:
-            tls.load(self._tls, self._tls_files(), self._wall_s())
+            for context in self._tls:
+                tls.load(context, self._tls_files(), self._wall_s())
         except tls.TlsError as error:
             log.error(f"certificates not reloaded: {error}")
         else:
             log.info("certificates reloaded")
+
+    def _secure(self, *protocols: str) -> ssl.SSLContext | None:
+        """A context for one port, if there are certificates."""
+        if not self._settings.tls.cert_file:
+            return None
+        context = tls.server_context(self._tls_files(), self._wall_s(), protocols)
+        self._tls.append(context)
+        return context
 
     def _tls_files(self) -> tls.TlsFiles:
         files = self._settings.tls
@@ -149,8 +169,12 @@ class Node:
 
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""
+        if self._watch is not None:
+            self._watch.stopping()
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
         self.broker.stop()
+        if self._watch is not None:
+            await self._watch.stop()
         await self._flusher.drain()
         if self._journal is not None:
             self._journal.close()

@@ -29,6 +29,7 @@ ALIASES = {
 _SPECIAL = {
     "FILA_PORT_FILE",
     "FILA_FIBP_PORT_FILE",
+    "FILA_GUI_PORT_FILE",
     "FILA_BOOTSTRAP_APIKEY",
     "FILA_ADDR",
     "FILA_API_KEY",
@@ -154,6 +155,8 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
         if limits["high"] is not None and value > limits["high"]:
             raise ConfigError(f"{where}: {value} is above the most, {limits['high']}")
         return value
+    if described.type == "float":
+        return _fraction(value, limits, where)
     if described.type == "bool":
         if isinstance(value, _Text) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
@@ -164,12 +167,26 @@ def _checked(described: Field[Any], value: Any, where: str) -> Any:
         raise ConfigError(f"{where}: {value!r} is not a string")
     if limits["choices"] and value not in limits["choices"]:
         raise ConfigError(f'{where}: "{value}" is not one of {", ".join(limits["choices"])}')
+    if where.endswith("otlp_endpoint") and value and "://" not in value:
+        raise ConfigError(f'{where}: "{value}" is no address like "http://localhost:4317"')
     if where.endswith("listen_addr") and (value or where.endswith("server.listen_addr")):
         try:
             parse_address(value)
         except (ValueError, OSError) as error:
             raise ConfigError(f"{where}: {error}") from error
     return str(value)
+
+
+def _fraction(value: Any, limits: Mapping[str, Any], where: str) -> float:
+    try:
+        number = float(value) if not isinstance(value, bool) else float("nan")
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not limits["low"] <= number <= limits["high"]:
+        raise ConfigError(
+            f"{where}: {value!r} is not a number from {limits['low']} to {limits['high']}"
+        )
+    return number
 
 
 def _check_tls(settings: Settings, section_present: bool) -> None:

@@ -80,6 +80,9 @@ async def _serve(settings: Settings) -> int:
         node.abandon()
         raise
     gc.freeze()
+    if node.http_address is not None and os.environ.get("FILA_GUI_PORT_FILE"):
+        http_host, http_port = node.http_address
+        _write_port_file(Path(os.environ["FILA_GUI_PORT_FILE"]), f"{http_host}:{http_port}")
     for name in ("FILA_PORT_FILE", "FILA_FIBP_PORT_FILE"):
         if os.environ.get(name):
             _write_port_file(Path(os.environ[name]), f"{host}:{port}")

@@ -188,6 +188,52 @@ class JournalSettings:
 
 
 @dataclass(frozen=True)
+class TelemetrySettings:
+    """Metrics and traces for others to keep. Export is off unless an endpoint is given."""
+
+    otlp_endpoint: str = setting(
+        "",
+        'Where to send metrics and traces over OTLP (gRPC), for example "http://localhost:4317"; '
+        "`https://` for TLS. Empty: nowhere.",
+    )
+    service_name: str = setting("fila", "Name of this service in metrics and traces.")
+    metrics_interval_ms: int = setting(10_000, "How often metrics are sent.", low=100)
+    top_keys: int = setting(
+        20,
+        "Fairness keys per queue, and throttle keys, that have series of their own; the rest is "
+        "`other`.",
+        low=1,
+        high=1_000,
+    )
+    trace_ratio: float = setting(
+        0.01,
+        "Part of the batches that is traced when their callers do not ask for it. 0: none; 1: all "
+        "(500 spans a second at most).",
+        low=0,
+        high=1,
+    )
+
+
+@dataclass(frozen=True)
+class GuiSettings:
+    """The HTTP port: dashboard, JSON API, `/metrics`, `/healthz`, `/readyz`."""
+
+    listen_addr: str = setting(
+        "",
+        'Address and port, for example "0.0.0.0:8080". Empty: off. Port 0 binds a free port. '
+        "`make run` uses 127.0.0.1:8080.",
+    )
+    fallback: bool = setting(
+        False, "When the port is taken: bind a free one, and say which, instead of not starting."
+    )
+    max_connections: int = setting(256, "Open HTTP connections.", low=1, high=10_000)
+    max_streams: int = setting(64, "Open live streams among them.", low=1, high=10_000)
+    session_ttl_ms: int = setting(
+        12 * 3_600_000, "How long a sign-in with an API key lasts.", low=60_000
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """What the server writes to standard error."""
 
@@ -212,6 +258,8 @@ class Settings:
     auth: AuthSettings = field(default_factory=AuthSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
     journal: JournalSettings = field(default_factory=JournalSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    gui: GuiSettings = field(default_factory=GuiSettings)
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
 

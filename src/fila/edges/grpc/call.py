@@ -58,6 +58,8 @@ def parser(request: type[Message]) -> Callable[[bytes, int], Any]:
 
 
 class Call:
+    traceparent = b""  # of the request's metadata
+
     def __init__(
         self, connection: GrpcConnection, stream: Stream, caller: Caller | None, method: Method
     ) -> None:
@@ -77,7 +79,9 @@ class Call:
     @property
     def session(self) -> Session:
         assert self.caller is not None, "a call that needs a session has a caller"
-        return self.caller.session
+        session = self.caller.session
+        session.traceparent = self.traceparent  # calls share the session: this one's turn
+        return session
 
     # --- what a method does
 

@@ -231,7 +231,10 @@ class GrpcConnection(asyncio.Protocol):
                 return _refusal(*found)
             caller = found
         self._called = True
-        return method.open(self, stream, caller, method)
+        call = method.open(self, stream, caller, method)
+        if request.traceparent:
+            call.traceparent = request.traceparent
+        return call
 
     def hold(self, change_bytes: int) -> None:
         """Keep the sums of what has not arrived whole."""

@@ -37,6 +37,7 @@ class Request(NamedTuple):
     authorization: bytes | None = None
     malformed: str = ""  # what is wrong with them as HTTP, if anything
     too_large: bool = False
+    traceparent: bytes = b""
 
 
 class FieldsError(Exception):
@@ -138,6 +139,7 @@ def _request(fields: Iterable[tuple[bytes, bytes]], bytes_max: int) -> Request:
         found.get(b"authorization") if authorizations == 1 else None,
         malformed,
         size > bytes_max,
+        found.get(b"traceparent", b""),
     )
 
 

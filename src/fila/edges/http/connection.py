@@ -1,0 +1,294 @@
+"""One HTTP/1.1 connection: bytes to requests, answers to bytes. The only module that imports h11.
+
+Owns the limits on what a client may send and how slowly. One request is served at a time; what the
+client sends meanwhile waits, within a bound. Knows nothing of paths.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, cast
+from urllib.parse import parse_qs, unquote
+
+import h11
+
+from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
+
+log = logging.getLogger("fila.http")
+
+Serve = Callable[[Request], Awaitable[Response | EventStream]]
+
+_SECURITY: Final[Fields] = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        "form-action 'self'; frame-ancestors 'none'",
+    ),
+)
+
+
+class HttpLimits(NamedTuple):
+    head_bytes_max: int = 16 * 1024
+    body_bytes_max: int = 64 * 1024
+    ahead_bytes_max: int = 64 * 1024  # sent by the client before the last answer was made
+    query_fields_max: int = 32
+    unsent_bytes_max: int = 1024 * 1024
+    request_s: float = 10.0  # from its first byte, or the connection's start, to its last
+    idle_s: float = 30.0  # between requests
+    stuck_s: float = 30.0  # a client that takes nothing of its answer
+    keep_alive_s: float = 15.0  # a comment for a stream that has nothing to say
+    connections_max: int = 256
+    streams_max: int = 64
+
+
+class HttpConnection(asyncio.Protocol):
+    def __init__(
+        self,
+        serve: Serve,
+        limits: HttpLimits,
+        loop: asyncio.AbstractEventLoop,
+        opened: Callable[[HttpConnection], None],
+        closed: Callable[[HttpConnection], None],
+    ) -> None:
+        self._serve = serve
+        self._limits = limits
+        self._loop = loop
+        self._opened = opened
+        self._closed = closed
+        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes_max)
+        self._transport: asyncio.Transport | None = None
+        self._request: h11.Request | None = None
+        self._body = bytearray()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._half_closed = False
+
+    # --- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(high=self._limits.unsent_bytes_max)
+        self._wait(self._limits.request_s)
+        self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._task is None and self._request is None and not self._h11.trailing_data[0]:
+            self._wait(self._limits.request_s)  # a new request begins
+        try:
+            self._h11.receive_data(data)
+        except h11.RemoteProtocolError:
+            self._abort()
+            return
+        if self._task is None:
+            self._advance()
+        elif len(self._h11.trailing_data[0]) > self._limits.ahead_bytes_max:
+            self._abort()
+
+    def eof_received(self) -> bool:
+        self._half_closed = True
+        return self._task is not None  # the answer is still to go out
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+        self._stuck = self._loop.call_later(self._limits.stuck_s, self._abort)
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        if self._stuck is not None:
+            self._stuck.cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._timer, self._stuck):
+            if timer is not None:
+                timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        self._transport = None
+        self._closed(self)
+
+    def shut_down(self) -> None:
+        """The server stops."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- requests
+
+    def _advance(self) -> None:
+        """Take what has arrived; begin to serve a request that is whole."""
+        try:
+            while True:
+                event = self._h11.next_event()
+                if isinstance(event, h11.Request):
+                    self._head(event)
+                elif isinstance(event, h11.Data):
+                    self._body += event.data
+                    if len(self._body) > self._limits.body_bytes_max:
+                        limit = self._limits.body_bytes_max
+                        raise HttpError(413, "TooLarge", f"a body may have {limit} bytes")
+                elif isinstance(event, h11.EndOfMessage):
+                    self._begin()
+                    return
+                else:  # more bytes are needed, or the client has closed
+                    if isinstance(event, h11.ConnectionClosed):
+                        self._close()
+                    return
+        except h11.RemoteProtocolError as error:
+            status = error.error_status_hint
+            code = "TooLarge" if status == 431 else "BadRequest"
+            self._refuse(HttpError(status, code, str(error)))
+        except HttpError as error:
+            self._refuse(error)
+
+    def _head(self, request: h11.Request) -> None:
+        names = [name for name, _ in request.headers]
+        if b"transfer-encoding" in names and b"content-length" in names:
+            raise HttpError(400, "BadRequest", "either Content-Length or Transfer-Encoding")
+        if names.count(b"host") != 1 and request.http_version != b"1.0":
+            raise HttpError(400, "BadRequest", "one Host header is needed")
+        for name, value in request.headers:
+            if name == b"content-length" and int(value) > self._limits.body_bytes_max:
+                limit = self._limits.body_bytes_max
+                raise HttpError(413, "TooLarge", f"a body may have {limit} bytes")
+        self._request = request
+        self._body.clear()
+        if self._h11.they_are_waiting_for_100_continue:
+            self._write(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        head = self._request
+        assert head is not None and self._transport is not None
+        request = self._parse(head)
+        self._task = self._loop.create_task(self._answer(request))
+
+    def _parse(self, head: h11.Request) -> Request:
+        assert self._transport is not None
+        path, _, query = head.target.decode("latin-1").partition("?")
+        try:
+            found = parse_qs(
+                query,
+                keep_blank_values=True,
+                errors="surrogateescape",
+                max_num_fields=self._limits.query_fields_max,
+            )
+        except ValueError as error:
+            raise HttpError(400, "BadRequest", "too many query parameters") from error
+        peer = self._transport.get_extra_info("peername")
+        return Request(
+            head.method.decode("latin-1"),
+            unquote(path, errors="replace"),
+            found,
+            {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers},
+            bytes(self._body),
+            peer[0] if peer else "?",
+            self._transport.get_extra_info("ssl_object") is not None,
+        )
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            answer = await self._serve(request)
+            if isinstance(answer, EventStream):
+                await self._stream(answer)
+            else:
+                self._send(answer, request.method == "HEAD")
+        except (asyncio.CancelledError, h11.LocalProtocolError):
+            self._close()
+            return
+        except Exception:
+            log.exception("an HTTP answer failed")
+            self._abort()
+            return
+        self._task = None
+        self._next()
+
+    def _next(self) -> None:
+        """The next request on this connection, if there is to be one."""
+        if (
+            self._half_closed
+            or self._h11.our_state is not h11.DONE
+            or self._h11.their_state is not h11.DONE
+        ):
+            self._close()
+            return
+        self._h11.start_next_cycle()
+        self._request = None
+        waiting = bool(self._h11.trailing_data[0])
+        self._wait(self._limits.request_s if waiting else self._limits.idle_s)
+        self._advance()
+
+    # --- answers
+
+    def _send(self, response: Response, head_only: bool) -> None:
+        headers = [
+            ("Content-Type", response.content_type),
+            ("Content-Length", str(len(response.body))),
+            *response.headers,
+            *_SECURITY,
+        ]
+        out = self._h11.send(h11.Response(status_code=response.status, headers=headers)) or b""
+        if not head_only:
+            out += self._h11.send(h11.Data(data=response.body)) or b""
+        self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
+
+    async def _stream(self, stream: EventStream) -> None:
+        headers = [
+            ("Content-Type", "text/event-stream; charset=utf-8"),
+            ("Cache-Control", "no-store"),
+            ("X-Accel-Buffering", "no"),
+            ("Connection", "close"),
+            *_SECURITY,
+        ]
+        try:
+            self._write(self._h11.send(h11.Response(status_code=200, headers=headers)))
+            async for event in stream.events:
+                await self._writable.wait()  # events that come meanwhile are not kept
+                self._write(self._h11.send(h11.Data(data=event)))
+            self._write(self._h11.send(h11.EndOfMessage()))
+        finally:
+            stream.closed()
+
+    def _refuse(self, error: HttpError) -> None:
+        """Answer a request that cannot be understood, and close."""
+        try:
+            if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                response = error.response()
+                closing = response._replace(headers=(*response.headers, ("Connection", "close")))
+                self._send(closing, False)
+        except h11.LocalProtocolError:
+            pass
+        self._close()
+
+    def _write(self, data: bytes | None) -> None:
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _wait(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._too_late)
+
+    def _too_late(self) -> None:
+        if self._request is not None or self._h11.trailing_data[0]:
+            self._refuse(HttpError(408, "BadRequest", "the request did not arrive in time"))
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()

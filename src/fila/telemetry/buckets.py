@@ -1,0 +1,38 @@
+"""Tracked buckets: which throttle keys have labels of their own. The rest is `other`, as for keys.
+
+A bucket that has a label keeps it while it exists; the first to come get one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fila.core.bucket import Bucket
+
+
+class TrackedBuckets:
+    def __init__(self, buckets_max: int) -> None:
+        self._buckets_max = buckets_max
+        self.names: dict[bytes, tuple[int, int]] = {}  # what they counted before they had a label
+        self.other_passed = 0
+        self.other_limited = 0
+        self._seen: dict[bytes, tuple[int, int]] = {}  # of those without
+
+    def count(self, buckets: Mapping[bytes, Bucket]) -> None:
+        for name in [name for name in self.names if name not in buckets]:
+            del self.names[name]
+        if len(self.names) == len(buckets):
+            return
+        seen: dict[bytes, tuple[int, int]] = {}
+        for name, bucket in buckets.items():
+            if name in self.names:
+                continue
+            passed, limited = self._seen.get(name, (0, 0))
+            if len(self.names) < self._buckets_max:
+                self.names[name] = (passed, limited)
+            else:
+                # A bucket that was removed and made again counts from 0.
+                self.other_passed += max(bucket.passed - passed, 0)
+                self.other_limited += max(bucket.limited - limited, 0)
+                seen[name] = (bucket.passed, bucket.limited)
+        self._seen = seen

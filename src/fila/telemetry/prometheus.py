@@ -1,0 +1,51 @@
+"""Readings as Prometheus text (exposition format 0.0.4)."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Final
+
+from fila.telemetry.instruments import Distribution, prometheus_name
+from fila.telemetry.readings import Family
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def exposition(families: list[Family]) -> bytes:
+    lines: list[str] = []
+    for instrument, samples in families:
+        if not samples:
+            continue
+        name = prometheus_name(instrument)
+        words = instrument.words.replace("\\", r"\\").replace("\n", r"\n")
+        lines.append(f"# HELP {name} {words}")
+        lines.append(f"# TYPE {name} {instrument.kind}")
+        for values, value in samples:
+            pairs = [
+                f'{label}="{text.translate(_ESCAPES)}"'
+                for label, text in zip(instrument.labels, values, strict=True)
+            ]
+            if isinstance(value, Distribution):
+                _histogram(lines, name, pairs, instrument.bounds, value)
+            else:
+                shown = "{" + ",".join(pairs) + "}" if pairs else ""
+                lines.append(f"{name}{shown} {value!r}")
+    lines.append("")
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def _histogram(
+    lines: list[str],
+    name: str,
+    pairs: list[str],
+    bounds: tuple[float, ...],
+    value: Distribution,
+) -> None:
+    shown = "{" + ",".join(pairs) + "}" if pairs else ""
+    before = "{" + "".join(pair + "," for pair in pairs)
+    reached = list(accumulate(value.counts))
+    for bound, count in zip((*bounds, "+Inf"), reached, strict=True):
+        lines.append(f'{name}_bucket{before}le="{bound}"}} {count}')
+    lines.append(f"{name}_sum{shown} {value.sum!r}")
+    lines.append(f"{name}_count{shown} {reached[-1]}")

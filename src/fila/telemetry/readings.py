@@ -1,0 +1,183 @@
+"""Readings: the value of every instrument now, taken from the pulse and from the parts' own counts.
+
+Called when somebody scrapes or an export is due, never per message. What it gives is plain data, so
+another thread may encode and send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from fila.core.queue import Queue
+from fila.telemetry.commits import MeasuredCommits
+from fila.telemetry.instruments import (
+    BY_NAME,
+    CAUSES,
+    OTHER,
+    Distribution,
+    Instrument,
+    label_of,
+)
+from fila.telemetry.pulse import COUNTERS, Pulse, QueuePulse
+from fila.telemetry.shares import share_of
+
+Labels = tuple[str, ...]
+Value = float | Distribution
+_NS = 1e9
+
+
+class Family(NamedTuple):
+    instrument: Instrument
+    samples: list[tuple[Labels, Value]]
+
+
+class HookNumbers(Protocol):
+    """What one hook of one queue counts."""
+
+    @property
+    def executions(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def bypassed(self) -> int: ...
+    @property
+    def trips(self) -> int: ...
+    @property
+    def breaker(self) -> str: ...
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def durations(self) -> tuple[int, ...]: ...
+
+
+class JournalNumbers(Protocol):
+    @property
+    def written(self) -> int: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+
+
+class Sources(NamedTuple):
+    """Where the numbers come from that the core does not have."""
+
+    hooks: Callable[[str], list[tuple[str, HookNumbers]]]
+    commits: MeasuredCommits
+    inbound_bytes: Callable[[], int]
+    connections: Callable[[], int]
+    journal: Callable[[], JournalNumbers] | None
+
+
+class Readings:
+    def __init__(self, pulse: Pulse, sources: Sources) -> None:
+        self._pulse = pulse
+        self._sources = sources
+        self._families: dict[str, Family] = {}
+
+    def take(self) -> list[Family]:
+        """Every instrument with its samples, in the order of the table."""
+        self._families = {name: Family(one, []) for name, one in BY_NAME.items()}
+        for name, one in self._pulse.queues.items():
+            self._queue(name, one)
+            self._keys(name, one)
+            for hook, numbers in self._sources.hooks(name):
+                self._hook(name, hook, numbers)
+        self._buckets()
+        self._broker()
+        return list(self._families.values())
+
+    def _add(self, name: str, labels: Labels, value: Value) -> None:
+        self._families[name].samples.append((labels, value))
+
+    def _queue(self, name: str, one: QueuePulse) -> None:
+        queue = one.queue
+        add = self._add
+        labels = (name,)
+        for counter in COUNTERS:
+            add(f"fila.messages.{counter}", labels, getattr(queue.counters, counter))
+        add("fila.queue.depth", labels, queue.pending)
+        add("fila.queue.in_flight", labels, len(queue.leased))
+        add("fila.queue.consumers", labels, len(queue.consumers))
+        add("fila.queue.fairness_keys", labels, queue.keys_pending)
+        add("fila.queue.throttled", labels, one.throttled)
+        add("fila.scheduler.drr.rounds", labels, self._rounds(queue))
+        add("fila.scheduler.drr.active_keys", labels, queue.ring.keys)
+        add("fila.scheduler.drr.keys_processed", labels, queue.ring.visits)
+        held = sum([consumer.held for consumer in queue.consumers.values()])
+        add("fila.backpressure.held_consumers", labels, held)
+        meter = queue.meter
+        if meter is not None:
+            add("fila.throttle.limited", labels, meter.limited)
+            latency = Distribution(list(meter.latency_counts), meter.latency_ns / _NS)
+            add("fila.delivery.latency", labels, latency)
+
+    def _rounds(self, queue: Queue) -> int:
+        return int(queue.ring.clock / self._pulse.state.settings.quantum)
+
+    def _keys(self, name: str, one: QueuePulse) -> None:
+        add = self._add
+        for tracked in one.tracked.keys.values():
+            labels = (name, label_of(tracked.name))
+            self._waits(labels, tracked.totals)
+            add("fila.fairness.pending", labels, tracked.key.pending)
+            ratio = share_of(tracked.key, one).ratio
+            if ratio is not None:
+                add("fila.fairness.fair_share_ratio", labels, ratio)
+        if any(one.tracked.other):
+            self._waits((name, OTHER), one.tracked.other)
+
+    def _waits(self, labels: Labels, totals: list[int]) -> None:
+        self._add("fila.fairness.throughput", labels, totals[0])
+        for cause, waited_ns in zip(CAUSES, totals[1:], strict=True):
+            self._add("fila.fairness.wait", (*labels, cause), waited_ns / _NS)
+
+    def _hook(self, queue: str, hook: str, numbers: HookNumbers) -> None:
+        add = self._add
+        labels = (queue, hook)
+        failed = numbers.errors + numbers.timeouts + numbers.memory
+        add("fila.lua.executions", (*labels, "ok"), max(numbers.executions - failed, 0))
+        add("fila.lua.executions", (*labels, "failed"), failed)
+        add("fila.lua.executions", (*labels, "bypassed"), numbers.bypassed)
+        add("fila.lua.errors", (*labels, "error"), numbers.errors)
+        add("fila.lua.errors", (*labels, "timeout"), numbers.timeouts)
+        add("fila.lua.errors", (*labels, "memory"), numbers.memory)
+        add("fila.lua.circuit_breaker.activations", labels, numbers.trips)
+        add("fila.lua.circuit_breaker.open", labels, int(numbers.breaker != "closed"))
+        durations = Distribution(list(numbers.durations), numbers.busy_ns / 1000)
+        add("fila.lua.execution_duration_us", labels, durations)
+
+    def _buckets(self) -> None:
+        add = self._add
+        state = self._pulse.state
+        tracked = self._pulse.buckets
+        for name, (passed, limited) in tracked.names.items():
+            bucket = state.buckets.get(name)
+            if bucket is None:
+                continue
+            label = label_of(name)
+            bucket.refill(state.now)
+            add("fila.throttle.tokens_remaining", (label,), bucket.tokens)
+            add("fila.throttle.decisions", (label, "pass"), bucket.passed - passed)
+            add("fila.throttle.decisions", (label, "hit"), bucket.limited - limited)
+        if len(state.buckets) > len(tracked.names):
+            add("fila.throttle.decisions", (OTHER, "pass"), tracked.other_passed)
+            add("fila.throttle.decisions", (OTHER, "hit"), tracked.other_limited)
+
+    def _broker(self) -> None:
+        add = self._add
+        sources = self._sources
+        add("fila.commit.latency", (), sources.commits.latency())
+        add("fila.commit.batch_size", (), sources.commits.sizes())
+        add("fila.backpressure.inbound_bytes", (), sources.inbound_bytes())
+        add("fila.connections.open", (), sources.connections())
+        if sources.journal is not None:
+            journal = sources.journal()
+            add("fila.journal.lag", (), journal.waiting)
+            add("fila.journal.written", (), journal.written)
+            add("fila.journal.dropped", (), journal.dropped)
