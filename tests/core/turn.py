@@ -18,12 +18,13 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     Expire,
+    ExpireBatch,
     Leave,
     Nack,
     Redrive,
     SetConfig,
 )
-from fila.core.effect import Delivery, Ended, Event, Waits
+from fila.core.effect import BatchLeased, Delivery, Ended, Event, Waits
 from fila.core.lane import Entry
 from fila.core.load import load
 from fila.core.machine import Machine, Reply
@@ -53,6 +54,7 @@ class Outcome(NamedTuple):
     deliveries: list[Delivery]
     ended: list[Ended]
     events: list[Event]
+    batches_leased: list[BatchLeased]
 
     def entries(self, consumer: str | None = None) -> list[Entry]:
         return [
@@ -75,6 +77,7 @@ class Outcome(NamedTuple):
         self.deliveries.extend(later.deliveries)
         self.ended.extend(later.ended)
         self.events.extend(later.events)
+        self.batches_leased.extend(later.batches_leased)
 
     def waits(self) -> list[Waits]:
         return [wait for delivery in self.deliveries for wait in delivery.waits]
@@ -115,6 +118,9 @@ class Turns:
         while (due := machine.due_lease()) is not None:
             queue, lease, ids = due
             machine.apply(Expire(queue, lease, ids, [self.on_failure] * len(ids)))
+        while (run_out := machine.due_batch()) is not None:
+            queue, name, ids = run_out
+            machine.apply(ExpireBatch(queue, name, ids, [self.on_failure] * len(ids)))
         replies = [machine.apply(command) for command in commands]
         more = machine.deliver()
         effects = machine.take()
@@ -126,7 +132,7 @@ class Turns:
     def wait(self, ns: int) -> Outcome:
         """Let time pass; the machine is woken exactly when it asked to be, as the broker does."""
         until = self.now + ns
-        outcome = Outcome([], [], [], [], [])
+        outcome = Outcome([], [], [], [], [], [])
         while True:
             at_ns = self.machine.next_deadline()
             if at_ns == 0 or at_ns > until:

@@ -16,6 +16,7 @@ from fila.core.bucket import Bucket
 from fila.core.command import CreateQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
 from fila.core.lane import EMPTY, PARKED
+from fila.core.lease_batch import forget_queue
 from fila.core.ledger import Group
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.rejection import Rejection, invalid_value
@@ -208,6 +209,7 @@ def _remove_queue(state: State, queue: Queue) -> None:
     if queue.touched:
         state.touched.remove(queue)
         queue.touched = False
+    forget_queue(state, queue)
     for consumer in queue.consumers.values():
         consumer.gone = True
         state.ended.append(Ended(consumer))
@@ -219,6 +221,10 @@ def _remove_queue(state: State, queue: Queue) -> None:
     ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))
     ops.append((DELETE_RANGE | rows.LEASES, prefix, end))
     ops.append((DELETE_RANGE | rows.STATE, lanes, rows.after(lanes)))
+    batches = rows.OPEN_BATCH_PREFIX + prefix
+    ops.append((DELETE_RANGE | rows.STATE, batches, rows.after(batches)))
+    for kind in (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX):
+        ops.append((DELETE_RANGE | rows.IDEMPOTENCY, kind + prefix, rows.after(kind + prefix)))
     state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
     if state.journal:
         state.events.append(Event(state.now, effect.QUEUE_DELETED, queue.name))

@@ -44,6 +44,17 @@ class Enqueue(NamedTuple):
     delays_ms: list[int] | None = None
 
 
+class EnqueueKeyed(NamedTuple):
+    """Like Enqueue, with an idempotency key for each message; an empty one is none."""
+
+    queue: str
+    ids: list[bytes]
+    bodies: list[bytes]
+    assignments: list[Assignment]
+    delays_ms: list[int]
+    keys: list[bytes]
+
+
 class Consume(NamedTuple):
     queue: str
     consumer: str
@@ -89,6 +100,66 @@ class Nack(NamedTuple):
     connection: int = 0
 
 
+class Release(NamedTuple):
+    """Hand these leased messages back: to their old places, without counting an attempt."""
+
+    queue: str
+    ids: list[bytes]
+    connection: int = 0
+
+
+class Lease(NamedTuple):
+    """Lease messages under a name, or tell again what is leased under it. The answer is an effect
+    with the number of this request."""
+
+    queue: str
+    name: str
+    request: int
+    max_messages: int  # 0: only what is open
+    max_bytes: int = 0  # 0: the default
+    visibility_ms: int = 0  # 0: the queue's
+    wait_ms: int = 0
+    count_attempt: bool = False
+
+
+class Withdraw(NamedTuple):
+    """Nobody waits for the answer to this Lease any more."""
+
+    queue: str
+    name: str
+    request: int
+
+
+class AckBatch(NamedTuple):
+    """Without `below` the batch of this name; else those of the stream `name` numbered less."""
+
+    queue: str
+    name: str
+    below: int | None = None
+
+
+class ExtendBatch(NamedTuple):
+    queue: str
+    name: str
+    visibility_ms: int = 0  # 0: the queue's
+    below: int | None = None
+
+
+class ReleaseBatch(NamedTuple):
+    queue: str
+    name: str
+    below: int | None = None
+
+
+class ExpireBatch(NamedTuple):
+    """A batch that ran out; where that counts, what the failure hook said of each message."""
+
+    queue: str
+    name: str
+    ids: list[bytes]
+    verdicts: list[FailureVerdict]
+
+
 class Expire(NamedTuple):
     """Leases that ran out, with what the failure hook said of each message still in them."""
 
@@ -112,12 +183,20 @@ Command = (
     | SetConfig
     | StoreAuth
     | Enqueue
+    | EnqueueKeyed
     | Consume
     | Leave
     | Hold
     | HandBack
     | Ack
     | Nack
+    | Release
+    | Lease
+    | Withdraw
+    | AckBatch
+    | ExtendBatch
+    | ReleaseBatch
+    | ExpireBatch
     | Expire
     | Redrive
 )

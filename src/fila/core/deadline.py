@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fila.core.bucket import Bucket
     from fila.core.lane import Lane
+    from fila.core.lease_batch import LeaseBatch
     from fila.core.queue import Queue
 
-# Entries are (at_ns, serial, lane | bucket | queue). Nothing is taken out of the middle: an entry
+# Entries are (at_ns, serial, owner). Nothing is taken out of the middle: an entry
 # counts only while its owner's armed_ns still equals at_ns, and stale ones are swept when they
 # outnumber the living.
 _SWEEP_MIN: Final = 1_024
@@ -20,11 +21,11 @@ class Deadlines:
     __slots__ = ("_armed", "_heap", "_serial")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Lane | Bucket | Queue]] = []
+        self._heap: list[tuple[int, int, Lane | Bucket | Queue | LeaseBatch]] = []
         self._serial = 0
         self._armed = 0
 
-    def arm(self, owner: Lane | Bucket | Queue, at_ns: int) -> None:
+    def arm(self, owner: Lane | Bucket | Queue | LeaseBatch, at_ns: int) -> None:
         """Wake `owner` at `at_ns`, and no longer when it was armed for before."""
         if owner.armed_ns == at_ns:
             return
@@ -37,7 +38,7 @@ class Deadlines:
             self._heap = [entry for entry in self._heap if entry[2].armed_ns == entry[0]]
             heapq.heapify(self._heap)
 
-    def disarm(self, owner: Lane | Bucket | Queue) -> None:
+    def disarm(self, owner: Lane | Bucket | Queue | LeaseBatch) -> None:
         if owner.armed_ns:
             owner.armed_ns = 0
             self._armed -= 1
@@ -52,7 +53,7 @@ class Deadlines:
             heapq.heappop(heap)
         return 0
 
-    def pop(self) -> Lane | Bucket | Queue:
+    def pop(self) -> Lane | Bucket | Queue | LeaseBatch:
         """The owner whose deadline `next_ns` told; it is disarmed."""
         at_ns, _, owner = heapq.heappop(self._heap)
         assert owner.armed_ns == at_ns

@@ -30,6 +30,19 @@ class Delivery(NamedTuple):
     waits: list[Waits]
 
 
+class BatchLeased(NamedTuple):
+    """The answer to a Lease: the batch's messages. `gone`: its queue was deleted meanwhile."""
+
+    request: int
+    queue: str
+    leased_ns: int
+    expires_ns: int
+    again: bool
+    entries: list[Entry]
+    lanes: list[Lane]
+    gone: bool = False
+
+
 class Ended(NamedTuple):
     """A consumer whose queue is gone."""
 
@@ -92,3 +105,4 @@ class Effects(NamedTuple):
     deliveries: list[Delivery]
     ended: list[Ended]
     events: list[Event]
+    batches_leased: list[BatchLeased]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from fila.core.consumer import Consumer
     from fila.core.lane import Lane
+    from fila.core.lease_batch import LeaseBatch
 
 
 class Lease:
-    __slots__ = ("consumer", "expires_ns", "keys", "number", "remaining")
+    __slots__ = ("batch", "consumer", "expires_ns", "keys", "number", "remaining")
 
     def __init__(
         self, number: int, consumer: Consumer | None, expires_ns: int, keys: list[bytes]
@@ -20,6 +21,7 @@ class Lease:
         self.expires_ns = expires_ns
         self.keys = keys  # message keys; some may be finished already
         self.remaining = len(keys)
+        self.batch: LeaseBatch | None = None  # whose it is; then the batch's time counts
 
     def held_by_other(self, connection: int) -> bool:
         """Whether a living consumer of another connection holds it."""

@@ -12,6 +12,7 @@ from fila.core.batch import Reader
 from fila.core.bucket import Bucket
 from fila.core.lane import DELAY_BIT, EMPTY, Lane
 from fila.core.lease import Lease
+from fila.core.lease_batch import LeaseBatch
 from fila.core.ledger import Group
 from fila.core.machine import Machine
 from fila.core.queue import Queue
@@ -69,6 +70,10 @@ def unload_group(state: State, number: int) -> None:
         del state.queues[queue.name]
         state.deadlines.disarm(queue)
         state.due.pop(queue, None)
+        for batch in queue.batches.values():
+            state.deadlines.disarm(batch)
+            state.due_batches.pop(batch, None)
+            state.filling.pop(batch, None)
         if queue.touched:
             state.touched.remove(queue)
             queue.touched = False
@@ -107,6 +112,7 @@ def _load_group(state: State, group: Group, ledger: list[tuple[int, rows.LedgerR
     _load_ledger(group, lanes, ledger)
     for queue in group.queues:
         _load_leases(state, queue, lanes)
+        _load_batches(state, queue)
     for lane in lanes.values():
         _load_head(state, lane)
 
@@ -182,6 +188,23 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             queue.leases[number] = lease
     if queue.leases:
         state.deadlines.arm(queue, next(iter(queue.leases.values())).expires_ns)
+
+
+def _load_batches(state: State, queue: Queue) -> None:
+    prefix = rows.OPEN_BATCH_PREFIX + rows.queue_prefix(queue.number)
+    for key, value in state.reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL):
+        row = rows.read_open_batch(value)
+        batch = LeaseBatch(key[5:].decode(), queue, row.count_attempt, row.visibility_ms)
+        batch.leased_ns = row.leased_ns
+        batch.expires_ns = row.expires_ns
+        for number in row.leases:
+            lease = queue.leases.pop(number, None)
+            if lease is not None:
+                lease.batch = batch
+                batch.leases[number] = lease
+        if batch.leases:
+            queue.batches[batch.name] = batch
+            state.deadlines.arm(batch, batch.expires_ns)
 
 
 def _load_head(state: State, lane: Lane) -> None:

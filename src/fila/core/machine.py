@@ -6,24 +6,41 @@ stored(). Time comes in by `advance` only and never runs backwards.
 
 from __future__ import annotations
 
-from fila.core import catalogue, delivery, effect, redrive, rejection, settlement
+from fila.core import (
+    catalogue,
+    delivery,
+    effect,
+    idempotency,
+    leasing,
+    redrive,
+    rejection,
+    settlement,
+)
 from fila.core.batch import Reader
 from fila.core.bucket import Bucket
 from fila.core.command import (
     Ack,
+    AckBatch,
     Command,
     Consume,
     CreateQueue,
     DeleteQueue,
     Enqueue,
+    EnqueueKeyed,
     Expire,
+    ExpireBatch,
+    ExtendBatch,
     HandBack,
     Hold,
+    Lease,
     Leave,
     Nack,
     Redrive,
+    Release,
+    ReleaseBatch,
     SetConfig,
     StoreAuth,
+    Withdraw,
 )
 from fila.core.consumer import Consumer
 from fila.core.effect import Effects, Event
@@ -34,7 +51,9 @@ from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
 
-Reply = Rejection | list[int] | int | None
+Reply = Rejection | list[int] | list[tuple[bytes, bool]] | tuple[int, int] | int | None
+_OnBatches = Lease | Withdraw | AckBatch | ExtendBatch | ReleaseBatch | ExpireBatch
+_ON_BATCHES = (Lease, Withdraw, AckBatch, ExtendBatch, ReleaseBatch, ExpireBatch)
 
 
 class Machine:
@@ -56,8 +75,10 @@ class Machine:
                 state.make_ready(owner)
             elif isinstance(owner, Bucket):
                 state.wake_waiters(owner)
-            else:
+            elif isinstance(owner, Queue):
                 state.due[owner] = None
+            else:
+                state.due_batches[owner] = None
         if now > state.now:
             state.now = now
 
@@ -79,6 +100,19 @@ class Machine:
         if isinstance(command, Expire):
             queue = state.queues.get(command.queue)
             return settlement.expire(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, EnqueueKeyed):
+            queue = state.queues.get(command.queue)
+            return _enqueue_keyed(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, _ON_BATCHES):
+            queue = state.queues.get(command.queue)
+            return _on_batches(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Release):
+            queue = state.queues.get(command.queue)
+            return (
+                settlement.release_messages(state, queue, command)
+                if queue
+                else _unknown(command.queue)
+            )
         if isinstance(command, Consume):
             queue = state.queues.get(command.queue)
             return _consume(state, queue, command) if queue else _unknown(command.queue)
@@ -107,7 +141,10 @@ class Machine:
 
     def deliver(self) -> bool:
         """Hand out what may go now; True when there is more for another turn."""
-        return delivery.deliver(self.state)
+        more = delivery.deliver(self.state)
+        if self.state.filling:
+            leasing.collect(self.state, more)
+        return more
 
     def take(self) -> Effects:
         """The turn's effects. The caller stores the batches as one before it lets anything go."""
@@ -115,11 +152,14 @@ class Machine:
         state.write_buckets()
         mentions_max = state.settings.ledger_mentions
         batches = [group.close_batch(state.now, mentions_max) for group in state.dirty_groups]
-        effects = Effects(batches, state.deliveries, state.ended, state.events)
+        effects = Effects(
+            batches, state.deliveries, state.ended, state.events, state.batches_leased
+        )
         state.dirty_groups = []
         state.deliveries = []
         state.ended = []
         state.events = []
+        state.batches_leased = []
         return effects
 
     def stored(self) -> None:
@@ -129,11 +169,12 @@ class Machine:
             lane.unflushed = []
         state.unflushed.clear()
         state.fresh.clear()
+        state.fresh_keys.clear()
 
     def next_deadline(self) -> int:
         """When the machine next wants to be advanced, in ns; 0: not by itself."""
         state = self.state
-        if state.due or state.touched:
+        if state.due or state.due_batches or state.touched:
             return state.now
         return state.deadlines.next_ns()
 
@@ -146,6 +187,15 @@ class Machine:
             return None
         queue, lease = found
         return queue.name, lease.number, settlement.ids_of(queue, lease)
+
+    def due_batch(self) -> tuple[str, str, list[bytes]] | None:
+        """Queue and name of the first lease batch that has run out, if any, and the ids whose
+        failure hook has a say."""
+        found = leasing.due_batch(self.state)
+        if found is None:
+            return None
+        batch, ids = found
+        return batch.queue.name, batch.name, ids
 
     def failed(self, queue: str, id: bytes, connection: int) -> Failed | None:
         """A leased message as its failure hook shall see it; None where a nack finds nothing."""
@@ -183,6 +233,37 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         if state.journal:
             state.events.append(state.event_of(effect.ENQUEUED, lane, entry))
     queue.counters.enqueued += at
+
+
+def _enqueue_keyed(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[bytes, bool]]:
+    results = idempotency.sort_out(state, queue, command)
+    kept = [place for place, (_, duplicate) in enumerate(results) if not duplicate]
+    _enqueue(
+        state,
+        queue,
+        Enqueue(
+            queue.name,
+            [command.ids[place] for place in kept],
+            [command.bodies[place] for place in kept],
+            [command.assignments[place] for place in kept],
+            [command.delays_ms[place] for place in kept],
+        ),
+    )
+    return results
+
+
+def _on_batches(state: State, queue: Queue, command: _OnBatches) -> Reply:
+    if isinstance(command, Lease):
+        return leasing.lease(state, queue, command)
+    if isinstance(command, Withdraw):
+        return leasing.withdraw(state, queue, command)
+    if isinstance(command, AckBatch):
+        return leasing.ack(state, queue, command)
+    if isinstance(command, ExtendBatch):
+        return leasing.extend(state, queue, command)
+    if isinstance(command, ReleaseBatch):
+        return leasing.release(state, queue, command)
+    return leasing.expire(state, queue, command)
 
 
 def _consume(state: State, queue: Queue, command: Consume) -> Rejection | None:

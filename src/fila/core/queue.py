@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
 
 from fila.core.consumer import Consumer
 from fila.core.fairness import FairnessKey, Ring
@@ -10,6 +11,10 @@ from fila.core.lease import Lease, Leased
 from fila.core.ledger import Group
 from fila.core.meter import QueueMeter
 from fila.core.rows import QueueRow
+
+if TYPE_CHECKING:
+    from fila.core.idempotency import KnownKeys
+    from fila.core.lease_batch import LeaseBatch
 
 DLQ_SUFFIX = ".dlq"
 
@@ -44,6 +49,7 @@ class Counters:
 class Queue:
     __slots__ = (
         "armed_ns",
+        "batches",
         "connections",
         "consumers",
         "counters",
@@ -51,6 +57,7 @@ class Queue:
         "group",
         "keys",
         "keys_pending",
+        "known_keys",
         "leased",
         "leases",
         "meter",
@@ -95,6 +102,8 @@ class Queue:
         self.stalled_since = now
         self.counters = Counters()
         self.meter: QueueMeter | None = None  # made when somebody measures
+        self.batches: dict[str, LeaseBatch] = {}  # filling and open ones
+        self.known_keys: KnownKeys | None = None  # None: not looked up since the start
 
     def stall_at(self, now: int) -> int:
         """Total time without a consumer that has credit, up to `now`."""

@@ -13,6 +13,9 @@ NOT_A_DLQ: Final = 0x06
 PARENT_QUEUE_NOT_FOUND: Final = 0x07
 INVALID_CONFIG_VALUE: Final = 0x08
 LUA_COMPILATION_ERROR: Final = 0x04
+CHANNEL_FULL: Final = 0x09
+BATCH_NOT_FOUND: Final = 0x11
+SNAPSHOT_EXPIRED: Final = 0x12
 
 
 class Rejection(NamedTuple):

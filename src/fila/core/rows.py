@@ -10,6 +10,11 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'l' · queue u32 · lane u64                   → lane record
               'g' · group u32 · position u64               → ledger record
               'n'                                          → next queue number u32
+              'o' · queue u32 · batch name (UTF-8)         → open batch record
+    idempotency
+              'k' · queue u32 · key                        → known key record
+              'o' · queue u32 · number u64                 → key
+              'w' · queue u32                              → key window record
     auth      API keys and ACLs (unreachable from config and hooks)
     default   'format'                                     → u32 FORMAT_VERSION
 
@@ -25,6 +30,11 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     ledger    u8 1 · now_ns u64 · count8 × (queue u32 · stall_ns u64)
               · (queue u32 · lane u64 · weight u32 · pending u64 · tail u64 · head u64
                  · throttled_ns u64)*
+
+    open      u8 1 · leased_ns u64 · expires_ns u64 · visibility_ms u64
+    batch     · flags u8 (1 running out counts an attempt) · (lease u64)*
+    known key u8 1 · number u64 · at_ns u64 · id 16
+    window    u8 1 · head u64 · next u64
 
 A lane's numbers are those of the newest ledger record that mentions it, or else its own record's
 (`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a
@@ -48,7 +58,8 @@ QUEUES: Final = 2
 STATE: Final = 3
 AUTH: Final = 4
 DEFAULT: Final = 5
-FAMILIES: Final = ("messages", "leases", "queues", "state", "auth", "default")
+IDEMPOTENCY: Final = 6
+FAMILIES: Final = ("messages", "leases", "queues", "state", "auth", "default", "idempotency")
 
 FORMAT_KEY: Final = b"format"
 NEXT_QUEUE_KEY: Final = b"n"
@@ -56,6 +67,10 @@ CONFIG_PREFIX: Final = b"c"
 BUCKET_PREFIX: Final = b"b"
 LANE_PREFIX: Final = b"l"
 LEDGER_PREFIX: Final = b"g"
+OPEN_BATCH_PREFIX: Final = b"o"
+KNOWN_KEY_PREFIX: Final = b"k"
+KEY_ORDER_PREFIX: Final = b"o"
+KEY_WINDOW_PREFIX: Final = b"w"
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
@@ -73,6 +88,9 @@ _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
 _LEDGER_CLOCK: Final = struct.Struct(">IQ")
 _LEDGER_LANE: Final = struct.Struct(">IQIQQQQ")
+_OPEN_BATCH_HEAD: Final = struct.Struct(">BQQQB")
+_KNOWN_KEY: Final = struct.Struct(">BQQ16s")
+_KEY_WINDOW: Final = struct.Struct(">BQQ")
 _U16: Final = struct.Struct(">H")
 _U32: Final = struct.Struct(">I")
 
@@ -105,6 +123,14 @@ class LaneRow(NamedTuple):
     throttled_ns: int
     fairness_key: bytes
     throttle_keys: tuple[bytes, ...]
+
+
+class OpenBatchRow(NamedTuple):
+    leased_ns: int
+    expires_ns: int
+    visibility_ms: int
+    count_attempt: bool
+    leases: list[int]
 
 
 class LedgerRow(NamedTuple):
@@ -144,6 +170,55 @@ def read_lease(value: bytes) -> LeaseRow:
     consumer = value[_LEASE_HEAD.size : start].decode()
     messages = [value[at : at + LEASED_BYTES] for at in range(start, len(value), LEASED_BYTES)]
     return LeaseRow(expires_ns, leased_ns, consumer, messages)
+
+
+def open_batch_key(queue: int, name: str) -> bytes:
+    return OPEN_BATCH_PREFIX + _QUEUE.pack(queue) + name.encode()
+
+
+def open_batch_row(row: OpenBatchRow) -> bytes:
+    head = _OPEN_BATCH_HEAD.pack(
+        1, row.leased_ns, row.expires_ns, row.visibility_ms, row.count_attempt
+    )
+    return b"".join([head, *[lease.to_bytes(8, "big") for lease in row.leases]])
+
+
+def read_open_batch(value: bytes) -> OpenBatchRow:
+    version, leased_ns, expires_ns, visibility_ms, flags = _OPEN_BATCH_HEAD.unpack_from(value)
+    _check(version, "open batch")
+    leases = [
+        int.from_bytes(value[at : at + 8], "big")
+        for at in range(_OPEN_BATCH_HEAD.size, len(value), 8)
+    ]
+    return OpenBatchRow(leased_ns, expires_ns, visibility_ms, bool(flags & 1), leases)
+
+
+def known_key_row(number: int, at_ns: int, id: bytes) -> bytes:
+    return _KNOWN_KEY.pack(1, number, at_ns, id)
+
+
+def read_known_key(value: bytes) -> tuple[int, int, bytes]:
+    version, number, at_ns, id = _KNOWN_KEY.unpack(value)
+    _check(version, "idempotency key")
+    return number, at_ns, id
+
+
+def key_order_key(queue: int, number: int) -> bytes:
+    return KEY_ORDER_PREFIX + _QUEUE_LANE.pack(queue, number)
+
+
+def key_order_number(key: bytes) -> int:
+    return int.from_bytes(key[5:13], "big")
+
+
+def key_window_row(head: int, next: int) -> bytes:
+    return _KEY_WINDOW.pack(1, head, next)
+
+
+def read_key_window(value: bytes) -> tuple[int, int]:
+    version, head, next = _KEY_WINDOW.unpack(value)
+    _check(version, "idempotency window")
+    return head, next
 
 
 def queue_row(row: QueueRow) -> bytes:

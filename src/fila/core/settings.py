@@ -29,3 +29,11 @@ class Settings(NamedTuple):
     name_bytes_max: int = 255
     config_key_bytes_max: int = 1_024
     queues_max: int = 10_000
+    batch_messages_max: int = 65_535  # messages in one lease batch
+    batch_bytes: int = 8 * MiB  # of one lease batch, unless its request says
+    batch_bytes_max: int = 64 * MiB
+    batch_wait_ms_max: int = 60_000
+    batches_max: int = 10_000  # open lease batches of one queue
+    idempotency_keys_max: int = 1_000_000  # keys one queue remembers
+    idempotency_ms: int = 24 * 3600 * 1000  # and for how long
+    idempotency_key_bytes_max: int = 255

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fila.core import catalogue, effect, rejection, rows
-from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_MESSAGE
-from fila.core.command import Ack, Expire, Nack
+from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
+from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.consumer import Consumer
 from fila.core.effect import Event
 from fila.core.events import eligible
@@ -19,6 +19,7 @@ from fila.core.lane import (
     row_of,
 )
 from fila.core.lease import Failed, Lease
+from fila.core.lease_batch import end_lease
 from fila.core.queue import Queue
 from fila.core.state import State
 from fila.core.verdict import FailureVerdict
@@ -78,7 +79,29 @@ def expire(state: State, queue: Queue, command: Expire) -> int:
 
 def release(state: State, queue: Queue, consumer: Consumer) -> int:
     """Hand back what a leaving consumer holds: to its old place, without counting an attempt."""
-    return _hand_back_leases(state, queue, list(consumer.leases.values()))
+    return hand_back_leases(state, queue, list(consumer.leases.values()))
+
+
+def release_messages(state: State, queue: Queue, command: Release) -> list[int]:
+    """Hand back single messages. One code each: OK, or MESSAGE_NOT_FOUND with nothing changed."""
+    consumes = command.connection in queue.connections
+    codes = []
+    parted: dict[Lease, None] = {}
+    for id in command.ids:
+        held = queue.leased.get(id)
+        if held is None or (consumes and held[0].held_by_other(command.connection)):
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        lease, lane, key, size = held
+        _hand_back(state, queue, lane, key)
+        _settle(state, queue, lease, lane, size)
+        parted[lease] = None
+        codes.append(rejection.OK)
+    for lease in parted:
+        if lease.remaining:
+            _write_rest(state, queue, lease)
+    queue.counters.released += codes.count(rejection.OK)
+    return codes
 
 
 def hand_back(state: State, queue: Queue, connection: int) -> int:
@@ -88,10 +111,11 @@ def hand_back(state: State, queue: Queue, connection: int) -> int:
         for lease in queue.leases.values()
         if lease.consumer is not None and lease.consumer.connection == connection
     ]
-    return _hand_back_leases(state, queue, held)
+    return hand_back_leases(state, queue, held)
 
 
-def _hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
+def hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
+    """Hand back all that these leases hold."""
     count = 0
     for lease in leases:
         for key in lease.keys:
@@ -184,7 +208,10 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
         state.rest(lane)
     lease.remaining -= 1
     if lease.remaining == 0:
-        del queue.leases[lease.number]
+        if lease.batch is None:
+            del queue.leases[lease.number]
+        else:
+            end_lease(state, lease.batch, lease)
         if lease.consumer is not None:
             del lease.consumer.leases[lease.number]
         key = rows.lease_key(queue.number, lease.number)
@@ -196,6 +223,18 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     consumer.credit_bytes += size
     if not consumer.ready and consumer.may_receive():
         state.add_ready(queue, consumer)
+
+
+def _write_rest(state: State, queue: Queue, lease: Lease) -> None:
+    """A message that was handed back keeps its key, so the lease's row must no longer name it."""
+    lease.keys = [
+        key
+        for key in lease.keys
+        if (held := queue.leased.get(key[rows.ID_AT :])) is not None and held[0] is lease
+    ]
+    row = rows.lease_row(lease.expires_ns, state.now, _consumer_id(lease), lease.keys)
+    key = rows.lease_key(queue.number, lease.number)
+    state.ops(queue.group).append((PUT_LEASE, key, row))
 
 
 def _stored(state: State, key: bytes) -> Entry:

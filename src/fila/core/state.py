@@ -14,7 +14,7 @@ from fila.core.batch import DELETE_STATE, PUT_MESSAGE, PUT_STATE, Op, Reader
 from fila.core.bucket import TOKEN, Bucket
 from fila.core.consumer import Consumer
 from fila.core.deadline import Deadlines
-from fila.core.effect import Delivery, Ended, Event
+from fila.core.effect import BatchLeased, Delivery, Ended, Event
 from fila.core.fairness import FairnessKey
 from fila.core.lane import (
     BODY,
@@ -27,6 +27,7 @@ from fila.core.lane import (
     Entry,
     Lane,
 )
+from fila.core.lease_batch import LeaseBatch
 from fila.core.ledger import Group, put_lane
 from fila.core.queue import Queue
 from fila.core.settings import Settings
@@ -48,6 +49,8 @@ class State:
         self.lanes_of_throttle: dict[bytes, dict[Lane, None]] = {}
         self.deadlines = Deadlines()
         self.due: dict[Queue, None] = {}  # queues whose oldest lease has run out
+        self.filling: dict[LeaseBatch, None] = {}  # lease batches that take their turns
+        self.due_batches: dict[LeaseBatch, None] = {}  # those whose time or patience has run out
         self.window_bytes = 0
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
@@ -60,6 +63,9 @@ class State:
         self.deliveries: list[Delivery] = []
         self.ended: list[Ended] = []
         self.events: list[Event] = []
+        self.batches_leased: list[BatchLeased] = []
+        # Idempotency keys not yet in the store: number, time and message id by row key.
+        self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}
 
     def ops(self, group: Group) -> list[Op]:
         """Where a change of this group's rows is written down."""

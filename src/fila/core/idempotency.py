@@ -1,0 +1,128 @@
+"""Idempotency keys: a queue remembers the newest ones, so that a repeated enqueue stores nothing.
+
+Owns the window of keys a queue knows: bounded by count and by age, kept in the store alone, so that
+a million keys cost no memory and a restart reads none of them. A queue that never sees a key pays
+nothing.
+
+Keys have numbers in the order they came. A key counts while its number is among the newest and its
+age within the limit, whatever rows are still there; rows before `head` are gone.
+"""
+
+from __future__ import annotations
+
+from fila.core import rows
+from fila.core.batch import DELETE, PUT
+from fila.core.command import EnqueueKeyed
+from fila.core.queue import Queue
+from fila.core.state import MS, State
+
+PUT_KEY = PUT | rows.IDEMPOTENCY
+DELETE_KEY = DELETE | rows.IDEMPOTENCY
+
+# What is known of a key: its number, when it came, and the id of its message.
+Known = tuple[int, int, bytes]
+
+
+class KnownKeys:
+    """Where a queue's window stands."""
+
+    __slots__ = ("head", "next", "oldest_ns")
+
+    def __init__(self, head: int, next: int) -> None:
+        self.head = head
+        self.next = next
+        self.oldest_ns = 0  # when the key at the head came; 0: not looked up yet
+
+
+def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[bytes, bool]]:
+    """For each message the id it has, and whether it is a duplicate that must not be stored.
+
+    Remembers the keys of those that are not.
+    """
+    window = queue.known_keys
+    if window is None:
+        window = queue.known_keys = _read_window(state, queue)
+    now = state.now
+    prefix = rows.queue_prefix(queue.number)
+    ops = state.ops(queue.group)
+    results = []
+    added = 0
+    for id, key in zip(command.ids, command.keys, strict=True):
+        if not key:
+            results.append((id, False))
+            continue
+        row_key = rows.KNOWN_KEY_PREFIX + prefix + key
+        known = _known(state, row_key)
+        if known is not None and _counts(state, window, known):
+            results.append((known[2], True))
+            continue
+        number = window.next
+        window.next = number + 1
+        if number == window.head:
+            window.oldest_ns = now
+        state.fresh_keys[row_key] = (number, now, id)
+        ops.append((PUT_KEY, row_key, rows.known_key_row(number, now, id)))
+        ops.append((PUT_KEY, rows.key_order_key(queue.number, number), key))
+        results.append((id, False))
+        added += 1
+    if added:
+        _trim(state, queue, window, 2 * added + 8)
+        ops.append(
+            (
+                PUT_KEY,
+                rows.KEY_WINDOW_PREFIX + prefix,
+                rows.key_window_row(window.head, window.next),
+            )
+        )
+    return results
+
+
+def _counts(state: State, window: KnownKeys, known: Known) -> bool:
+    settings = state.settings
+    if window.next - known[0] > settings.idempotency_keys_max:
+        return False
+    return state.now - known[1] < settings.idempotency_ms * MS
+
+
+def _known(state: State, row_key: bytes) -> Known | None:
+    fresh = state.fresh_keys.get(row_key)
+    if fresh is not None:
+        return fresh
+    value = state.reader.get(rows.IDEMPOTENCY, row_key)
+    return rows.read_known_key(value) if value is not None else None
+
+
+def _read_window(state: State, queue: Queue) -> KnownKeys:
+    key = rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue.number)
+    value = state.reader.get(rows.IDEMPOTENCY, key)
+    return KnownKeys(*rows.read_key_window(value)) if value is not None else KnownKeys(0, 0)
+
+
+def _trim(state: State, queue: Queue, window: KnownKeys, rows_max: int) -> None:
+    """Let the oldest keys go, a few more than came. Rows of this very turn go later."""
+    settings = state.settings
+    window_ns = settings.idempotency_ms * MS
+    if window.next - window.head <= settings.idempotency_keys_max and (
+        window.oldest_ns and state.now - window.oldest_ns < window_ns
+    ):
+        return
+    start = rows.key_order_key(queue.number, window.head)
+    end = rows.key_order_key(queue.number, window.next)
+    prefix = rows.queue_prefix(queue.number)
+    ops = state.ops(queue.group)
+    for order_key, key in state.reader.scan(rows.IDEMPOTENCY, start, end, rows_max, 1 << 20):
+        number = rows.key_order_number(order_key)
+        row_key = rows.KNOWN_KEY_PREFIX + prefix + key
+        known = _known(state, row_key)
+        assert known is not None, f"idempotency key number {number} has no row"
+        if known[0] == number:
+            if window.next - number <= settings.idempotency_keys_max and (
+                state.now - known[1] < window_ns
+            ):
+                window.oldest_ns = known[1]
+                return
+            ops.append((DELETE_KEY, row_key, b""))
+        # Else the key came again after its time, under a newer number.
+        ops.append((DELETE_KEY, order_key, b""))
+        window.head = number + 1
+    window.oldest_ns = 0

@@ -1,0 +1,278 @@
+"""How lease batches are filled, and how they end: ack, release, or running out.
+
+To lease a batch is to consume: a consumer with so much credit stands among the queue's others and
+takes its turns in the ordinary delivery pass. After every pass `collect` takes over what it got, so
+membership is stored in the same batch of rows as the leases; a crash finds both or neither.
+"""
+
+from __future__ import annotations
+
+from fila.core import effect, lease_batch, rejection, rows, settlement
+from fila.core.command import (
+    Ack,
+    AckBatch,
+    Expire,
+    ExpireBatch,
+    ExtendBatch,
+    ReleaseBatch,
+    Withdraw,
+)
+from fila.core.command import (
+    Lease as LeaseCommand,
+)
+from fila.core.consumer import Consumer
+from fila.core.effect import BatchLeased, Event
+from fila.core.lane import Entry, Lane, entry_of
+from fila.core.lease_batch import LeaseBatch
+from fila.core.queue import Queue
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.state import MS, State
+
+
+def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None:
+    """Ask for a batch: what is open under this name, or a new one. The answer is an effect."""
+    batch = queue.batches.get(command.name)
+    if batch is not None:
+        if batch.consumer is not None:
+            batch.requests.append(command.request)
+        else:
+            _tell_again(state, batch, command.request)
+        return None
+    if command.max_messages == 0:
+        return _not_open(command.name, queue.name)
+    fault = _fault(state, queue, command)
+    if fault is not None:
+        return fault
+    settings = state.settings
+    now = state.now
+    visibility_ms = command.visibility_ms or queue.visibility_ms
+    batch = LeaseBatch(command.name, queue, command.count_attempt, visibility_ms)
+    batch.requests.append(command.request)
+    batch.wait_until_ns = now + command.wait_ms * MS
+    bytes_max = command.max_bytes or settings.batch_bytes
+    batch.consumer = consumer = Consumer(
+        f"batch:{command.name}", queue, 0, command.max_messages, bytes_max
+    )
+    queue.batches[batch.name] = batch
+    state.filling[batch] = None
+    queue.add_ready(consumer, now)
+    state.touch_queue(queue)
+    if state.journal:
+        _consumer_event(state, batch, effect.CONSUMER_JOINED, command.max_messages)
+    return None
+
+
+def collect(state: State, more: bool) -> None:
+    """After a delivery pass: batches take over what they got, and those that are done are told.
+
+    `more` says that the pass was cut short, so that a batch which still has credit may get more.
+    """
+    for batch in list(state.filling):
+        consumer = batch.consumer
+        assert consumer is not None
+        if consumer.leases:
+            _take_over(state, batch, consumer)
+        if consumer.ready:
+            if more:
+                continue
+            if not batch.leases and state.now < batch.wait_until_ns:
+                state.deadlines.arm(batch, batch.wait_until_ns)
+                continue
+        _stop_filling(state, batch)
+        for place, request in enumerate(batch.requests):
+            leased = BatchLeased(
+                request, batch.queue.name, batch.leased_ns, batch.expires_ns, place > 0,
+                batch.entries, batch.lanes,
+            )  # fmt: skip
+            state.batches_leased.append(leased)
+        batch.requests = []
+        batch.entries = []
+        batch.lanes = []
+
+
+def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
+    """Nobody waits for this answer any more; a batch nobody waits for and that has nothing goes."""
+    batch = queue.batches.get(command.name)
+    if batch is None or command.request not in batch.requests:
+        return 0
+    batch.requests.remove(command.request)
+    if not batch.requests and not batch.leases:
+        _stop_filling(state, batch)
+    return 1
+
+
+def ack(state: State, queue: Queue, command: AckBatch) -> tuple[int, int] | Rejection:
+    """Finish batches. Returns how many, and their messages."""
+    chosen = lease_batch.chosen(queue, command.name, command.below)
+    if not chosen and command.below is None:
+        return _not_open(command.name, queue.name)
+    messages = 0
+    for batch in chosen:
+        for one in list(batch.leases.values()):
+            ids = settlement.ids_of(queue, one)
+            settlement.ack(state, queue, Ack(queue.name, ids))
+            messages += len(ids)
+    return len(chosen), messages
+
+
+def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] | Rejection:
+    """Let batches end later, or sooner: `visibility_ms` from now."""
+    fault = _visibility_fault(state, command.visibility_ms)
+    if fault is not None:
+        return fault
+    chosen = lease_batch.chosen(queue, command.name, command.below)
+    if not chosen and command.below is None:
+        return _not_open(command.name, queue.name)
+    messages = 0
+    for batch in chosen:
+        batch.visibility_ms = command.visibility_ms or queue.visibility_ms
+        batch.expires_ns = state.now + batch.visibility_ms * MS
+        state.due_batches.pop(batch, None)
+        state.deadlines.arm(batch, batch.expires_ns)
+        lease_batch.put_row(state, batch)
+        messages += batch.messages()
+    return len(chosen), messages
+
+
+def release(state: State, queue: Queue, command: ReleaseBatch) -> tuple[int, int] | Rejection:
+    """Hand batches back: to their old places, without counting an attempt."""
+    chosen = lease_batch.chosen(queue, command.name, command.below)
+    if not chosen and command.below is None:
+        return _not_open(command.name, queue.name)
+    messages = 0
+    for batch in chosen:
+        messages += settlement.hand_back_leases(state, queue, list(batch.leases.values()))
+    return len(chosen), messages
+
+
+def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
+    """The first batch whose time has run out, if any; with the ids whose failure hook is asked."""
+    while state.due_batches:
+        batch = next(iter(state.due_batches))
+        if batch.consumer is None and batch.leases:
+            if batch.expires_ns <= state.now:
+                ids: list[bytes] = []
+                if batch.count_attempt:
+                    for one in batch.leases.values():
+                        ids += settlement.ids_of(batch.queue, one)
+                return batch, ids
+            state.deadlines.arm(batch, batch.expires_ns)
+        del state.due_batches[batch]
+    return None
+
+
+def expire(state: State, queue: Queue, command: ExpireBatch) -> int:
+    """End a batch whose time ran out. Returns how many messages it still held."""
+    batch = queue.batches.get(command.name)
+    if batch is None or batch.consumer is not None or batch.expires_ns > state.now:
+        return 0
+    if not batch.count_attempt:
+        return settlement.hand_back_leases(state, queue, list(batch.leases.values()))
+    verdicts = dict(zip(command.ids, command.verdicts, strict=True))
+    count = 0
+    for one in list(batch.leases.values()):
+        ids = settlement.ids_of(queue, one)
+        chosen = [verdicts[id] for id in ids]
+        count += settlement.expire(state, queue, Expire(queue.name, one.number, ids, chosen))
+    return count
+
+
+def _fault(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None:
+    settings = state.settings
+    why = lease_batch.name_fault(command.name)
+    if why is not None:
+        return invalid_value("batch name", why)
+    if not 1 <= command.max_messages <= settings.batch_messages_max:
+        limit = settings.batch_messages_max
+        return invalid_value("max_messages", f"{command.max_messages} is not within 1 to {limit}")
+    if command.max_bytes > settings.batch_bytes_max:
+        limit = settings.batch_bytes_max
+        return invalid_value("max_bytes", f"{command.max_bytes} is more than {limit}")
+    if command.wait_ms > settings.batch_wait_ms_max:
+        limit = settings.batch_wait_ms_max
+        return invalid_value("wait_ms", f"{command.wait_ms} is more than {limit}")
+    if len(queue.batches) >= settings.batches_max:
+        return invalid_value(
+            "batch", f'queue "{queue.name}" has {len(queue.batches)} open; ack or release some'
+        )
+    return _visibility_fault(state, command.visibility_ms)
+
+
+def _visibility_fault(state: State, visibility_ms: int) -> Rejection | None:
+    low, high = state.settings.visibility_ms_min, state.settings.visibility_ms_max
+    if visibility_ms and not low <= visibility_ms <= high:
+        return invalid_value("visibility_ms", f"{visibility_ms} is not within {low} to {high}")
+    return None
+
+
+def _not_open(name: str, queue: str) -> Rejection:
+    return Rejection(
+        rejection.BATCH_NOT_FOUND,
+        f'batch "{name}" of queue "{queue}" is not open: it was acked or released, it ran out, '
+        "or it was never leased",
+    )
+
+
+def _tell_again(state: State, batch: LeaseBatch, request: int) -> None:
+    entries: list[Entry] = []
+    lanes: list[Lane] = []
+    leased = batch.queue.leased
+    for one in batch.leases.values():
+        for key in one.keys:
+            held = leased.get(key[rows.ID_AT :])
+            if held is not None and held[0] is one:
+                value = state.reader.get(rows.MESSAGES, key)
+                assert value is not None, f"leased message row {key.hex()} is missing"
+                entries.append(entry_of(key, value))
+                lanes.append(held[1])
+    told = BatchLeased(
+        request, batch.queue.name, batch.leased_ns, batch.expires_ns, True, entries, lanes
+    )
+    state.batches_leased.append(told)
+
+
+def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:
+    queue = batch.queue
+    for number, one in consumer.leases.items():
+        del queue.leases[number]
+        one.consumer = None
+        one.batch = batch
+        batch.leases[number] = one
+    consumer.leases.clear()
+    others = []
+    for delivery in state.deliveries:
+        if delivery.consumer is consumer:
+            batch.entries += delivery.entries
+            batch.lanes += delivery.lanes
+        else:
+            others.append(delivery)
+    state.deliveries = others
+    batch.leased_ns = state.now
+    batch.expires_ns = state.now + batch.visibility_ms * MS
+    lease_batch.put_row(state, batch)
+
+
+def _stop_filling(state: State, batch: LeaseBatch) -> None:
+    queue = batch.queue
+    consumer = batch.consumer
+    assert consumer is not None
+    del state.filling[batch]
+    batch.consumer = None
+    consumer.gone = True
+    if consumer.ready:
+        queue.drop_ready(consumer, state.now)
+    state.due_batches.pop(batch, None)
+    if batch.leases:
+        state.deadlines.arm(batch, batch.expires_ns)
+    else:
+        state.deadlines.disarm(batch)
+        lease_batch.forget(state, batch)
+    if state.journal:
+        _consumer_event(state, batch, effect.CONSUMER_LEFT, -consumer.credit_messages)
+
+
+def _consumer_event(state: State, batch: LeaseBatch, kind: str, credit: int) -> None:
+    event = Event(
+        state.now, kind, batch.queue.name, consumer=f"batch:{batch.name}", credit_delta=credit
+    )
+    state.events.append(event)

@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+import pytest
+
+from fila.core import rows
+from fila.core.command import (
+    Ack,
+    AckBatch,
+    DeleteQueue,
+    ExtendBatch,
+    Lease,
+    Nack,
+    Release,
+    ReleaseBatch,
+    Withdraw,
+)
+from fila.core.effect import BatchLeased
+from fila.core.lane import ATTEMPTS
+from fila.core.lease_batch import stream_of
+from fila.core.rejection import (
+    BATCH_NOT_FOUND,
+    INVALID_CONFIG_VALUE,
+    MESSAGE_NOT_FOUND,
+    OK,
+    QUEUE_NOT_FOUND,
+    Rejection,
+)
+from fila.core.settings import Settings
+from fila.core.verdict import RETRY_NOW
+from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns
+
+
+def ask(name: str = "s/0", count: int = 100, request: int = 1, **more: int) -> Lease:
+    return Lease("q", name, request, count, **more)
+
+
+def got(leased: list[BatchLeased]) -> list[list[bytes]]:
+    return [[entry[0][rows.ID_AT :] for entry in one.entries] for one in leased]
+
+
+def filled(count: int = 3, settings: Settings | None = None) -> tuple[Turns, list[bytes]]:
+    """A queue with `count` messages, all leased as the batch s/0."""
+    turns = Turns(settings)
+    turns.create("q")
+    ids = turns.enqueue("q", count=count)
+    assert got(turns.turn(ask(count=count)).batches_leased) == [ids]
+    return turns, ids
+
+
+def clean(turns: Turns) -> None:
+    """Nothing is left of any batch, in memory or in the store."""
+    assert turns.queue("q").batches == {}
+    assert turns.queue("q").leases == {}
+    assert turns.rows(rows.LEASES) == []
+    assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
+    assert turns.machine.state.filling == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("s/0", ("s", 0)),
+        ("s/17/shard-2", ("s", 17)),
+        ("a b/007", ("a b", 7)),
+        ("s", None),
+        ("s/", None),
+        ("s/x/1", None),
+        ("s/-1", None),
+        ("s/²", None),
+        ("/3", ("", 3)),
+    ],
+)
+def test_a_name_tells_its_stream_and_number(name: str, place: tuple[str, int] | None) -> None:
+    assert stream_of(name) == place
+
+
+def test_the_same_name_gives_the_same_messages_until_they_are_acked() -> None:
+    turns, ids = filled()
+    turns.enqueue("q", count=2)
+    (again,) = turns.turn(ask(request=2)).batches_leased
+    assert again.request == 2
+    assert again.again
+    assert got([again]) == [ids]
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 3)]
+    clean(turns)
+    (later,) = turns.turn(ask(request=3)).batches_leased
+    assert not later.again
+    assert len(later.entries) == 2
+
+
+def test_membership_survives_a_restart() -> None:
+    turns, ids = filled(700)  # more than one lease
+    turns = turns.restart()
+    assert len(turns.queue("q").batches["s/0"].leases) == 2
+    assert turns.queue("q").leases == {}
+    (again,) = turns.turn(ask()).batches_leased
+    assert again.again
+    assert got([again]) == [ids]
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 700)]
+    clean(turns)
+    assert turns.rows(rows.MESSAGES) == []
+    assert turns.restart().queue("q").batches == {}
+
+
+def test_a_batch_that_ran_out_counts_no_attempt_and_keeps_its_place() -> None:
+    turns, ids = filled()
+    newer = turns.enqueue("q")
+    turns.wait(30 * SECOND)
+    clean(turns)
+    assert turns.queue("q").counters.released == 3
+    outcome = turns.consume("q")
+    assert outcome.ids() == ids + newer
+    assert [entry[ATTEMPTS] for entry in outcome.entries()] == [0, 0, 0, 0]
+
+
+def test_a_batch_that_counts_attempts_asks_the_failure_hook() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.enqueue("q", count=2)
+    turns.turn(ask(count_attempt=True))
+    turns.on_failure = DEAD_LETTER
+    turns.wait(30 * SECOND)
+    clean(turns)
+    assert turns.queue("q.dlq").pending == 2
+    turns = Turns()
+    turns.create("q")
+    turns.enqueue("q", count=2)
+    turns.turn(ask(count_attempt=True, visibility_ms=5_000))
+    turns = turns.restart()
+    turns.wait(5 * SECOND)
+    clean(turns)
+    assert [entry[ATTEMPTS] for entry in turns.consume("q").entries()] == [1, 1]
+
+
+def test_a_batch_has_its_own_time_and_may_be_extended() -> None:
+    turns, ids = filled()
+    turns.enqueue("q")
+    turns.turn(ask("s/1", visibility_ms=2_000, request=2))
+    assert turns.turn(ExtendBatch("q", "s/0", 60_000)).replies == [(1, 3)]
+    turns.wait(2 * SECOND)
+    assert list(turns.queue("q").batches) == ["s/0"]
+    turns = turns.restart()
+    turns.wait(57 * SECOND)
+    assert list(turns.queue("q").batches) == ["s/0"]
+    turns.wait(1 * SECOND)
+    clean(turns)
+    assert turns.consume("q").ids()[:3] == ids
+
+
+def test_an_extension_also_rescues_a_batch_whose_time_is_just_up() -> None:
+    turns, _ = filled()
+    turns.now += 30 * SECOND
+    turns.machine.advance(turns.now)  # noticed, not yet ended
+    assert turns.machine.apply(ExtendBatch("q", "s/0", 1_000)) == (1, 3)
+    assert turns.machine.due_batch() is None
+    turns.turn()
+    turns.wait(SECOND)
+    clean(turns)
+
+
+def test_releasing_a_batch_puts_its_messages_back_in_front() -> None:
+    turns, ids = filled()
+    newer = turns.enqueue("q")
+    assert turns.turn(ReleaseBatch("q", "s/0")).replies == [(1, 3)]
+    clean(turns)
+    assert turns.consume("q").ids() == ids + newer
+
+
+def test_a_stream_is_acked_below_a_number_only() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.enqueue("q", count=6)
+    for request, name in enumerate(("s/0", "s/1/a", "s/1/b", "s/2", "t/0", "s"), 1):
+        turns.turn(ask(name, 1, request))
+    assert turns.turn(AckBatch("q", "s", 2)).replies == [(3, 3)]
+    assert list(turns.queue("q").batches) == ["s/2", "t/0", "s"]
+    assert turns.turn(AckBatch("q", "s", 2)).replies == [(0, 0)]
+    assert turns.turn(ReleaseBatch("q", "s", 2**64 - 1)).replies == [(1, 1)]
+    assert turns.turn(AckBatch("q", "s")).replies == [(1, 1)]  # the batch of exactly this name
+    (reply,) = turns.turn(AckBatch("q", "s/0")).replies
+    assert isinstance(reply, Rejection)
+    assert reply.code == BATCH_NOT_FOUND
+
+
+def test_only_an_open_batch_is_given_when_no_messages_are_asked_for() -> None:
+    turns, ids = filled()
+    assert got(turns.turn(ask(count=0, request=2)).batches_leased) == [ids]
+    (reply,) = turns.turn(ask("s/1", 0)).replies
+    assert isinstance(reply, Rejection)
+    assert reply.code == BATCH_NOT_FOUND
+
+
+def test_an_empty_queue_answers_at_once_and_opens_nothing() -> None:
+    turns = Turns()
+    turns.create("q")
+    (leased,) = turns.turn(ask()).batches_leased
+    assert leased.entries == []
+    clean(turns)
+    assert not turns.queue("q").ready
+
+
+def test_a_request_that_waits_is_answered_by_the_first_message() -> None:
+    turns = Turns()
+    turns.create("q")
+    assert turns.turn(ask(wait_ms=5_000)).batches_leased == []
+    assert turns.wait(SECOND).batches_leased == []
+    command = turns.messages("q", count=2)
+    (leased,) = turns.turn(command).batches_leased
+    assert got([leased]) == [command.ids]
+    assert turns.queue("q").batches["s/0"].expires_ns == turns.now + 30_000 * MS
+
+
+def test_a_request_that_waited_in_vain_is_answered_with_nothing() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.turn(ask(wait_ms=5_000))
+    assert turns.wait(5 * SECOND - 1).batches_leased == []
+    (leased,) = turns.wait(1).batches_leased
+    assert leased.entries == []
+    clean(turns)
+    assert turns.machine.next_deadline() == 0
+
+
+def test_two_requests_for_a_batch_that_is_filling_get_the_same_messages() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.turn(ask(wait_ms=5_000), ask(request=2))
+    command = turns.messages("q", count=2)
+    leased = turns.turn(command).batches_leased
+    assert [one.request for one in leased] == [1, 2]
+    assert got(leased) == [command.ids, command.ids]
+
+
+def test_a_withdrawn_request_leases_nothing() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.turn(ask(wait_ms=5_000))
+    assert turns.turn(Withdraw("q", "s/0", 1)).replies == [1]
+    clean(turns)
+    turns.enqueue("q")
+    assert turns.queue("q").pending == 1
+    assert turns.turn(Withdraw("q", "s/0", 1)).replies == [0]
+
+
+def test_a_batch_and_a_consumer_share_by_turns() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.consume("q", "c", prefetch=100)
+    turns.turn(ask(count=100, wait_ms=5_000))
+    outcome = turns.turn(turns.messages("q", count=40))
+    assert len(outcome.ids("c")) == 20
+    assert len(outcome.batches_leased[0].entries) == 20
+
+
+def test_a_batch_takes_turns_of_keys_and_tokens() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.limit("slow", 1.0, 2.0)
+    turns.enqueue("q", b"a", 50)
+    turns.enqueue("q", b"b", 50)
+    turns.enqueue("q", b"c", 50, throttle=(b"slow",))
+    (leased,) = turns.turn(ask(count=22)).batches_leased
+    names = [lane.key.name for lane in leased.lanes]
+    assert (names.count(b"a"), names.count(b"b"), names.count(b"c")) == (10, 10, 2)
+
+
+def test_a_batch_larger_than_a_pass_takes_several_turns() -> None:
+    turns = Turns(Settings(pass_messages=64, delivery_messages=16))
+    turns.create("q")
+    ids = turns.enqueue("q", count=500)
+    outcome = turns.turn(ask(count=300))
+    (leased,) = outcome.batches_leased
+    assert got([leased]) == [ids[:300]]
+    assert outcome.deliveries == []
+    turns = turns.restart()
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 300)]
+    clean(turns)
+
+
+def test_a_crash_while_a_batch_fills_keeps_what_it_has_under_its_name() -> None:
+    turns = Turns(Settings(pass_messages=64, delivery_messages=16))
+    turns.create("q")
+    ids = turns.enqueue("q", count=500)
+    outcome, more = turns.one_pass(ask(count=300))
+    assert more
+    assert outcome.batches_leased == []
+    turns = turns.restart()
+    (leased,) = turns.turn(ask(count=300)).batches_leased
+    assert leased.again
+    assert got([leased]) == [ids[:64]]
+
+
+def test_bytes_bound_a_batch_but_one_message_always_goes() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.enqueue("q", count=5, body_bytes=1000)
+    assert len(turns.turn(ask(max_bytes=2_500)).batches_leased[0].entries) == 3
+    assert len(turns.turn(ask("s/1", max_bytes=1)).batches_leased[0].entries) == 1
+
+
+def test_messages_of_a_batch_are_settled_one_by_one_by_anybody() -> None:
+    turns, ids = filled(4)
+    assert turns.turn(Ack("q", ids[:1], 7)).replies == [[OK]]
+    assert turns.turn(Nack("q", ids[1:2], ["no"], [RETRY_NOW], 8)).replies == [[OK]]
+    assert turns.turn(Release("q", ids[2:3], 9)).replies == [[OK]]
+    turns = turns.restart()
+    assert got(turns.turn(ask()).batches_leased) == [ids[3:]]
+    turns.ack("q", ids[3:], 9)
+    clean(turns)
+    outcome = turns.consume("q")
+    assert outcome.ids() == [ids[2], ids[1]]
+    assert [entry[ATTEMPTS] for entry in outcome.entries()] == [0, 1]
+
+
+def test_a_deleted_queue_takes_its_batches_along() -> None:
+    turns, _ = filled()
+    turns.turn(ask("s/1", wait_ms=1_000, request=5))
+    outcome = turns.turn(DeleteQueue("q"))
+    assert [(one.request, one.gone) for one in outcome.batches_leased] == [(5, True)]
+    assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
+    assert turns.machine.state.filling == {}
+    assert turns.machine.next_deadline() == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ask(""),
+        ask("a\nb"),
+        ask("x" * 256),
+        ask(count=65_536),
+        ask(visibility_ms=999),
+        ask(wait_ms=60_001),
+        ask(max_bytes=1 << 30),
+    ],
+)
+def test_a_request_out_of_bounds_is_refused(command: Lease) -> None:
+    turns = Turns()
+    turns.create("q")
+    (reply,) = turns.turn(command).replies
+    assert isinstance(reply, Rejection)
+    assert reply.code == INVALID_CONFIG_VALUE
+    clean(turns)
+
+
+def test_open_batches_have_a_limit() -> None:
+    turns = Turns(Settings(batches_max=1))
+    turns.create("q")
+    turns.enqueue("q", count=2)
+    turns.turn(ask("s/0", 1))
+    (reply,) = turns.turn(ask("s/1", 1)).replies
+    assert isinstance(reply, Rejection)
+    assert reply.code == INVALID_CONFIG_VALUE
+
+
+def test_every_operation_knows_whether_the_queue_exists() -> None:
+    turns = Turns()
+    for command in (
+        ask(),
+        Withdraw("q", "s/0", 1),
+        AckBatch("q", "s"),
+        ExtendBatch("q", "s"),
+        ReleaseBatch("q", "s"),
+        Release("q", []),
+    ):
+        (reply,) = turns.turn(command).replies
+        assert isinstance(reply, Rejection)
+        assert reply.code == QUEUE_NOT_FOUND
+
+
+# --- single releases
+
+
+def test_a_released_message_is_pending_again_in_its_place_also_after_a_restart() -> None:
+    turns = Turns()
+    turns.create("q")
+    ids = turns.enqueue("q", count=4)
+    turns.consume("q", "c", prefetch=3)
+    turns.leave("q", "c")
+    assert turns.turn(Release("q", [ids[1]], 1)).replies == [[OK]]
+    turns = turns.restart()
+    queue = turns.queue("q")
+    assert queue.pending == 2
+    assert set(queue.leased) == {ids[0], ids[2]}
+    outcome = turns.consume("q", "d")
+    assert outcome.ids() == [ids[1], ids[3]]
+    assert [entry[ATTEMPTS] for entry in outcome.entries()] == [0, 0]
+
+
+def test_a_release_gives_credit_back() -> None:
+    turns = Turns()
+    turns.create("q")
+    ids = turns.enqueue("q", count=2)
+    assert turns.consume("q", "c", prefetch=1).ids() == ids[:1]
+    assert turns.turn(Release("q", ids[:1], 1)).ids() == ids[:1]
+
+
+def test_only_who_may_acknowledge_may_release() -> None:
+    turns = Turns()
+    turns.create("q")
+    ids = turns.enqueue("q")
+    turns.consume("q", "c", connection=1)
+    turns.consume("q", "d", connection=2)
+    assert turns.turn(Release("q", ids, 2)).replies == [[MESSAGE_NOT_FOUND]]
+    assert turns.turn(Release("q", [b"x" * 16], 1)).replies == [[MESSAGE_NOT_FOUND]]
