@@ -12,29 +12,38 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
+from fila.broker.options import Options, assignment_of
 from fila.broker.overrides import fault_of, limits_of, override_of
 from fila.core import rejection
 from fila.core.command import (
     Ack,
+    AckBatch,
     Command,
     Consume,
     CreateQueue,
     DeleteQueue,
     Enqueue,
+    EnqueueKeyed,
     Expire,
+    ExpireBatch,
+    ExtendBatch,
     HandBack,
     Hold,
+    Lease,
     Leave,
     Nack,
     Redrive,
+    Release,
+    ReleaseBatch,
     SetConfig,
     StoreAuth,
+    Withdraw,
 )
-from fila.core.effect import Delivery, Effects, Event
+from fila.core.effect import BatchLeased, Delivery, Effects, Event
 from fila.core.lane import BODY, KEY
 from fila.core.machine import Machine, Reply
 from fila.core.rejection import Rejection
@@ -45,9 +54,13 @@ from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, Failure
 from fila.hooks.contract import HookError, Hooks
 from fila.storage.committer import Committer
 
+if TYPE_CHECKING:
+    from fila.broker.bulk import Wanted
+
 log = logging.getLogger("fila.broker")
 
 _EXPIRES_PER_TURN = 64
+_EXPIRED_BATCHES_PER_TURN = 4  # one may hold thousands of messages
 _NS = 1_000_000_000
 
 
@@ -123,6 +136,8 @@ class Broker:
         self._after_commit: list[Callable[[], None]] = []
         self._sinks: dict[str, Sink] = {}
         self._redrives: list[_RedriveJob] = []
+        self._leasing: dict[int, Callable[[BatchLeased], Sink]] = {}  # who waits for a batch
+        self._leases_asked = 0
         self._connections = 0
         self._consumers = 0
         self.watcher: Watcher | None = None
@@ -162,6 +177,10 @@ class Broker:
         if not self._stopped:
             self.stop()
             self._on_fault(error)
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
+        """For what is not the machine's to remember."""
+        self._loop.call_later(delay_s, call)
 
     def stop(self) -> None:
         self._stopped = True
@@ -216,6 +235,10 @@ class Broker:
             if to is not None:
                 to.deliver(delivery)
                 dirty[to] = None
+        for leased in effects.batches_leased:
+            done = self._leasing.pop(leased.request, None)
+            if done is not None:
+                dirty[done(leased)] = None
         for ended in effects.ended:
             to = self._sinks.pop(ended.consumer.id, None)
             if to is not None:
@@ -247,12 +270,22 @@ class Broker:
         for _ in range(_EXPIRES_PER_TURN):
             due = machine.due_lease()
             if due is None:
-                return
+                break
             queue, lease, ids = due
             errors = [VISIBILITY_EXPIRED] * len(ids)
             verdicts = self._verdicts(queue, ids, errors, 0)
             self._apply(Expire(queue, lease, ids, verdicts))
             if self.watcher is not None:
+                self.watcher.failed(queue, ids, errors, verdicts)
+        for _ in range(_EXPIRED_BATCHES_PER_TURN):
+            run_out = machine.due_batch()
+            if run_out is None:
+                return
+            queue, name, ids = run_out
+            errors = [VISIBILITY_EXPIRED] * len(ids)
+            verdicts = self._verdicts(queue, ids, errors, 0)
+            self._apply(ExpireBatch(queue, name, ids, verdicts))
+            if self.watcher is not None and ids:
                 self.watcher.failed(queue, ids, errors, verdicts)
 
     def record_snapshot(self, keys_max: int) -> None:
@@ -276,6 +309,81 @@ class Broker:
             record = partial(self._recorder.record_messages, queue, state.now, ids, bodies)
             self._after_commit.append(record)
         return ids
+
+    def enqueue_with(
+        self, queue: str, messages: list[Options]
+    ) -> list[tuple[bytes, bool]] | Rejection:
+        """Store messages with options; an id for each, and whether its key was known already."""
+        self.begin()
+        state = self._machine.state
+        if queue not in state.queues:
+            return rejection.queue_not_found(queue)
+        bodies = [one.body for one in messages]
+        ids = self._ids.take(len(bodies), state.now)
+        if self._hooks.has_on_enqueue(queue):
+            assignments = self._assign(queue, bodies)
+        else:
+            assignments = [assignment_of(one) for one in messages]
+        delays = [one.delay_ms for one in messages]
+        keys = [one.idempotency_key for one in messages]
+        if any(keys):
+            stored = self._apply(EnqueueKeyed(queue, ids, bodies, assignments, delays, keys))
+            results = cast(list[tuple[bytes, bool]], stored)
+        else:
+            self._apply(Enqueue(queue, ids, bodies, assignments, delays))
+            results = [(id, False) for id in ids]
+        if self._recorder is not None and self._recorder.wants_messages:
+            new = [place for place, (_, duplicate) in enumerate(results) if not duplicate]
+            record = partial(
+                self._recorder.record_messages,
+                queue,
+                state.now,
+                [ids[place] for place in new],
+                [bodies[place] for place in new],
+            )
+            self._after_commit.append(record)
+        return results
+
+    def release(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
+        """Hand single messages back, without counting an attempt."""
+        self.begin()
+        return _codes(self._apply(Release(queue, ids, connection)))
+
+    def lease_batch(
+        self, queue: str, name: str, wanted: Wanted, done: Callable[[BatchLeased], Sink]
+    ) -> int | Rejection:
+        """Ask for a batch; `done` gets it when it is committed. Returns the request's number."""
+        self.begin()
+        self._leases_asked += 1
+        request = self._leases_asked
+        reply = self._apply(Lease(queue, name, request, *wanted))
+        if isinstance(reply, Rejection):
+            return reply
+        self._leasing[request] = done
+        return request
+
+    def withdraw(self, queue: str, name: str, request: int) -> None:
+        """Nobody waits for that batch any more."""
+        self._leasing.pop(request, None)
+        if not self._stopped:
+            self.begin()
+            self._apply(Withdraw(queue, name, request))
+
+    def ack_batch(self, queue: str, name: str, below: int | None) -> tuple[int, int] | Rejection:
+        self.begin()
+        return _counts(self._apply(AckBatch(queue, name, below)))
+
+    def extend_batch(
+        self, queue: str, name: str, visibility_ms: int, below: int | None
+    ) -> tuple[int, int] | Rejection:
+        self.begin()
+        return _counts(self._apply(ExtendBatch(queue, name, visibility_ms, below)))
+
+    def release_batch(
+        self, queue: str, name: str, below: int | None
+    ) -> tuple[int, int] | Rejection:
+        self.begin()
+        return _counts(self._apply(ReleaseBatch(queue, name, below)))
 
     def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         self.begin()
@@ -430,3 +538,8 @@ class Broker:
 def _codes(reply: object) -> list[int] | Rejection:
     assert isinstance(reply, list | Rejection)
     return reply
+
+
+def _counts(reply: object) -> tuple[int, int] | Rejection:
+    assert isinstance(reply, tuple)
+    return cast(tuple[int, int] | Rejection, reply)

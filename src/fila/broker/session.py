@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from fila.broker.broker import Broker, Sink
+from fila.broker.browser import BrowseLimits, Browser
+from fila.broker.bulk import Bulk
 from fila.core import stats
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.stats import QueueStats, QueueSummary
@@ -40,7 +42,9 @@ class Sessions:
         guard: Guard,
         random_hex: Callable[[int], str],
         now_ms: Callable[[], int],
+        browse_limits: BrowseLimits | None = None,
     ) -> None:
+        self.browser = Browser(broker, browse_limits or BrowseLimits(), random_hex, now_ms)
         self.broker = broker
         self.guard = guard
         self.random_hex = random_hex
@@ -79,6 +83,15 @@ class Session:
         self._left: set[str] = set()  # queues of consumers that were cancelled
         self._held = False
         self.traceparent = b""  # of the request under way, where the protocol has one
+        self.bulk = Bulk(self)
+
+    @property
+    def broker(self) -> Broker:
+        return self._broker
+
+    @property
+    def browser(self) -> Browser:
+        return self._sessions.browser
 
     # --- who
 
@@ -101,6 +114,7 @@ class Session:
             self.leave_all(release=False)
             self._door.expelled(gone)
             return
+        self.bulk.recheck()
         for consumer, queue in list(self._consumers.items()):
             refused = self._guard.permit(self.identity, CONSUME, queue)
             if refused is not None:
@@ -114,6 +128,17 @@ class Session:
         """The connection is gone; what it holds stays leased."""
         self.leave_all(release=False)
         self._sessions.close(self)
+
+    def may_look_at(self, queue: str) -> Rejection | None:
+        """Consume, or administer: what either may know of a queue."""
+        if self._guard.permit(self.identity, CONSUME, queue) is None:
+            return None
+        refused = self._guard.permit_admin(self.identity, queue)
+        return self._refused("list batches", refused) if refused else None
+
+    def done(self, what: str) -> None:
+        """Write down in the audit log what the caller did."""
+        self._done(what, None)
 
     # --- messages
 
@@ -173,6 +198,7 @@ class Session:
             self._left.add(queue)
 
     def leave_all(self, release: bool) -> None:
+        self.bulk.withdraw_all()
         consumers, self._consumers = self._consumers, {}
         for consumer, queue in consumers.items():
             self._broker.leave(queue, consumer, release)

@@ -77,6 +77,7 @@ MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
 MESSAGE_HEAD_BYTES: Final = 41
 ID_AT: Final = 20  # where the id starts in a message key
 LANE_AT: Final = 4  # where lane · stamp · id starts in a message key
+STAMP_AT: Final = 12  # where the stamp starts in a message key
 LEASED_BYTES: Final = 32  # lane · stamp · id in a lease record
 
 _QUEUE: Final = struct.Struct(">I")

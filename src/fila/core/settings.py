@@ -36,4 +36,3 @@ class Settings(NamedTuple):
     batches_max: int = 10_000  # open lease batches of one queue
     idempotency_keys_max: int = 1_000_000  # keys one queue remembers
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long
-    idempotency_key_bytes_max: int = 255

@@ -20,13 +20,14 @@ from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.edges import fibp_admin, fibp_bulk
+from fila.edges.items import by_queue, parse_ids, spread
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
 from fila.wire.frames import Frame, FrameDecoder, encode_frames, frame_header
 from fila.wire.hot import DeliveredItem
-from fila.wire.ids import id_text, parse_id
+from fila.wire.ids import id_text
 from fila.wire.states import SERVER, Refusal, State, receive
 
 log = logging.getLogger("fila.fibp")
@@ -211,6 +212,15 @@ class FibpConnection(asyncio.Protocol):
         error = bodies.Error(fault.code, clipped(fault.message), metadata)
         self.reply(op.ERROR, request_id, layouts.encode(error))
 
+    def reply_now(self, opcode: int, request_id: int, body: bytes) -> None:
+        """Answer with what is committed already; the caller sees to the flush."""
+        if self._state is State.OPEN:
+            self._frame(opcode, request_id, body, self._out.append)
+
+    def refuse_now(self, request_id: int, fault: Rejection) -> None:
+        error = bodies.Error(fault.code, clipped(fault.message), {})
+        self.reply_now(op.ERROR, request_id, layouts.encode(error))
+
     def _reply_frame(self, data: bytes) -> None:
         self._due_bytes += len(data)
         self.broker.reply(self, data)
@@ -332,11 +342,11 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
 
     def _enqueue(self, request_id: int, body: bytes) -> None:
-        self._check_count(body)
+        self.check_count(body)
         items = hot.decode_enqueue(body)
         session = self._open_session()
-        groups = _by_queue([item[0] for item in items])
-        if self._forbidden(request_id, groups, session.may_produce):
+        groups = by_queue([item[0] for item in items])
+        if self.forbidden(request_id, groups, session.may_produce):
             return
         results: list[tuple[int, bytes]] = [(0, b"")] * len(items)
         for queue, places in groups:
@@ -350,32 +360,32 @@ class FibpConnection(asyncio.Protocol):
         self.reply(op.ENQUEUE_RESULT, request_id, hot.encode_enqueue_results(results))
 
     def _ack(self, request_id: int, body: bytes) -> None:
-        self._check_count(body)
+        self.check_count(body)
         items = hot.decode_acks(body)
         session = self._open_session()
-        groups = _by_queue([item[0] for item in items])
-        if self._forbidden(request_id, groups, session.may_consume):
+        groups = by_queue([item[0] for item in items])
+        if self.forbidden(request_id, groups, session.may_consume):
             return
         codes = [errors.MESSAGE_NOT_FOUND] * len(items)
         for queue, places in groups:
-            known, ids = _parse_ids([items[place][1] for place in places], places)
+            known, ids = parse_ids([items[place][1] for place in places], places)
             reply = session.ack(queue, ids)
-            _spread(reply, known, places, codes)
+            spread(reply, known, places, codes)
         self.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
 
     def _nack(self, request_id: int, body: bytes) -> None:
-        self._check_count(body)
+        self.check_count(body)
         items = hot.decode_nacks(body)
         session = self._open_session()
-        groups = _by_queue([item[0] for item in items])
-        if self._forbidden(request_id, groups, session.may_consume):
+        groups = by_queue([item[0] for item in items])
+        if self.forbidden(request_id, groups, session.may_consume):
             return
         codes = [errors.MESSAGE_NOT_FOUND] * len(items)
         for queue, places in groups:
-            known, ids = _parse_ids([items[place][1] for place in places], places)
+            known, ids = parse_ids([items[place][1] for place in places], places)
             texts = [items[place][2].decode() for place in known]
             reply = session.nack(queue, ids, texts)
-            _spread(reply, known, places, codes)
+            spread(reply, known, places, codes)
         self.reply(op.NACK_RESULT, request_id, hot.encode_codes(codes))
 
     def _consume(self, request_id: int, body: bytes) -> None:
@@ -403,7 +413,7 @@ class FibpConnection(asyncio.Protocol):
             self._requests.pop(consumer, None)
             self._open_session().leave(consumer)
 
-    def _check_count(self, body: bytes) -> None:
+    def check_count(self, body: bytes) -> None:
         """One request must not keep the loop from all others for seconds."""
         claimed = int.from_bytes(body[:4], "big")
         if claimed > self._limits.messages_max:
@@ -412,7 +422,7 @@ class FibpConnection(asyncio.Protocol):
                 f"send at most {self._limits.messages_max}"
             )
 
-    def _forbidden(
+    def forbidden(
         self,
         request_id: int,
         groups: list[tuple[str, list[int]]],
@@ -504,42 +514,6 @@ class FibpConnection(asyncio.Protocol):
         if self._handshake_timer is not None:
             self._handshake_timer.cancel()
             self._handshake_timer = None
-
-
-def _by_queue(queues: list[bytes]) -> list[tuple[str, list[int]]]:
-    """The places of each queue, in order of first appearance. Nearly always one queue."""
-    if not queues:
-        return []
-    first = queues[0]
-    if queues.count(first) == len(queues):
-        return [(first.decode(), list(range(len(queues))))]
-    places: dict[bytes, list[int]] = {}
-    for place, queue in enumerate(queues):
-        places.setdefault(queue, []).append(place)
-    return [(queue.decode(), found) for queue, found in places.items()]
-
-
-def _parse_ids(texts: list[bytes], places: list[int]) -> tuple[list[int], list[bytes]]:
-    """The places whose text is an id, and those ids."""
-    known = []
-    ids = []
-    for text, place in zip(texts, places, strict=True):
-        id = parse_id(text)
-        if id is not None:
-            known.append(place)
-            ids.append(id)
-    return known, ids
-
-
-def _spread(
-    reply: list[int] | Rejection, known: list[int], places: list[int], codes: list[int]
-) -> None:
-    if isinstance(reply, Rejection):
-        for place in places:
-            codes[place] = reply.code
-    else:
-        for place, code in zip(known, reply, strict=True):
-            codes[place] = code
 
 
 def _keep_alive(transport: asyncio.Transport, limits: FibpLimits) -> None:

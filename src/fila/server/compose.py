@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fila.broker.broker import Broker
+from fila.broker.browser import BrowseLimits
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.ids import Ids
 from fila.broker.session import Sessions
@@ -107,8 +108,13 @@ class Node:
         stored = self._store.scan(rows.AUTH, b"", b"\xff", 1 << 62, 1 << 62)
         guard = Guard(Keyring(stored), settings.auth.bootstrap_apikey, settings.auth_enabled)
         sessions = Sessions(
-            self.broker, guard, secrets.token_hex, lambda: clock.now_ns() // 1_000_000
+            self.broker,
+            guard,
+            secrets.token_hex,
+            lambda: clock.now_ns() // 1_000_000,
+            BrowseLimits(settings.browse.max_snapshots, settings.browse.ttl_ms),
         )
+        self._browser = sessions.browser
         self._listener = Listener(
             sessions,
             fibp_limits(settings),
@@ -175,6 +181,7 @@ class Node:
         self.broker.stop()
         if self._watch is not None:
             await self._watch.stop()
+        self._browser.close_all()
         await self._flusher.drain()
         if self._journal is not None:
             self._journal.close()
@@ -183,6 +190,7 @@ class Node:
     def abandon(self) -> None:
         """Stop at once; what is committed is safe."""
         self.broker.stop()
+        self._browser.close_all()
         # A store that failed may fail to close as well; the first failure is the one to tell.
         with contextlib.suppress(Exception):
             self._store.close()
@@ -225,6 +233,8 @@ def core_settings(settings: Settings) -> CoreSettings:
         window_bytes_total=settings.storage.window_bytes,
         prefetch_default=settings.fibp.prefetch,
         prefetch_bytes=settings.fibp.prefetch_bytes,
+        idempotency_keys_max=settings.idempotency.max_keys,
+        idempotency_ms=settings.idempotency.window_ms,
     )
 
 

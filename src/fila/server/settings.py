@@ -132,6 +132,28 @@ class GrpcSettings:
 
 
 @dataclass(frozen=True)
+class IdempotencySettings:
+    """How long a repeated enqueue is recognised by its idempotency key, in each queue."""
+
+    max_keys: int = setting(
+        1_000_000, "Keys one queue remembers; the oldest go first.", low=1, high=100_000_000
+    )
+    window_ms: int = setting(86_400_000, "How long a key is remembered.", low=1_000)
+
+
+@dataclass(frozen=True)
+class BrowseSettings:
+    """Reading queues without consuming them."""
+
+    max_snapshots: int = setting(
+        16, "Snapshots that may be open at once; each keeps old rows on disk.", low=1, high=1_000
+    )
+    ttl_ms: int = setting(
+        600_000, "How long a snapshot lives unless its reader says.", low=1_000, high=3_600_000
+    )
+
+
+@dataclass(frozen=True)
 class LuaSettings:
     """Limits on hook scripts."""
 
@@ -254,6 +276,8 @@ class Settings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     fibp: FibpSettings = field(default_factory=FibpSettings)
     grpc: GrpcSettings = field(default_factory=GrpcSettings)
+    idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)
+    browse: BrowseSettings = field(default_factory=BrowseSettings)
     lua: LuaSettings = field(default_factory=LuaSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)

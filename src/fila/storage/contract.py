@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fila.core.batch import Batch
+from fila.core.batch import Batch, Reader
 
 
 class StoreError(Exception):
@@ -26,6 +26,11 @@ class Store(Protocol):
     ) -> list[tuple[bytes, bytes]]: ...
 
     def write(self, batches: list[Batch]) -> None: ...
+
+    def snapshot(self) -> Reader:
+        """The rows of messages, leases and state as they are now, whatever is written later. Let go
+        of it to give its resources back, and before the store is closed."""
+        ...
 
     def sync(self) -> None: ...
 

@@ -55,6 +55,12 @@ class MemoryStore:
         self._apply(self._rows, ops)
         self._unsynced.append(ops)
 
+    def snapshot(self) -> MemoryStore:
+        kept = MemoryStore()
+        kept._rows = [dict(rows) for rows in self._rows]
+        kept._keys = [None for _ in FAMILIES]
+        return kept
+
     def sync(self) -> None:
         if self._failed:
             raise StoreError(self._failed)

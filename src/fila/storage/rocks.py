@@ -19,6 +19,7 @@ from rocksdict import (
     DBRecoveryMode,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     WriteBatch,
     WriteOptions,
@@ -30,6 +31,7 @@ from fila.storage.contract import StoreError
 from fila.storage.format import check_format
 
 MiB = 1 << 20
+_BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
 
 
 class RocksSettings(NamedTuple):
@@ -101,6 +103,10 @@ class RocksStore:
             self._failed = f"cannot write to the store in {self.path}: {error}"
             raise StoreError(self._failed) from error
 
+    def snapshot(self) -> RocksSnapshot:
+        # Made one after the other with no write between: one moment.
+        return RocksSnapshot({number: self._families[number].iter() for number in _BROWSED})
+
     def sync(self) -> None:
         try:
             self._db.flush_wal(True)
@@ -122,6 +128,42 @@ class RocksStore:
         for family in self._families:
             family.flush()
             family.compact_range(None, None)
+
+
+class RocksSnapshot:
+    """The rows of some families as they were when it was made.
+
+    An iterator keeps the view of the moment it was made, and may be sent to and fro; rocksdict's
+    own snapshots do not: theirs read the present when they are iterated.
+    """
+
+    def __init__(self, iterators: dict[int, RdictIter]) -> None:
+        self._iterators = iterators
+
+    def get(self, family: int, key: bytes) -> bytes | None:
+        found = self._iterators[family]
+        found.seek(key)
+        return bytes(found.value()) if found.valid() and found.key() == key else None
+
+    def scan(
+        self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> list[tuple[bytes, bytes]]:
+        at = self._iterators[family]
+        at.seek(start)
+        found: list[tuple[bytes, bytes]] = []
+        size = 0
+        valid, key_of, value_of, following = at.valid, at.key, at.value, at.next
+        while valid():
+            key: bytes = key_of()
+            if key >= end:
+                break
+            value: bytes = value_of()
+            found.append((key, value))
+            size += len(key) + len(value)
+            if len(found) >= rows_max or size >= bytes_max:
+                break
+            following()
+        return found
 
 
 def _db_options(settings: RocksSettings, cache: Cache) -> Options:

@@ -1,0 +1,178 @@
+"""A session's bulk half: options, releases, lease batches and browsing. May it? Then it is done.
+
+Owns which permission each of these takes, and the requests of a connection that wait for a batch.
+Both protocols stand on this layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from fila.broker.browser import Opened
+from fila.broker.options import Options, fault_of
+from fila.core import rejection
+from fila.core.browse import Page
+from fila.core.effect import BatchLeased
+from fila.core.lease_batch import LeaseBatch
+from fila.core.rejection import Rejection, invalid_value
+
+if TYPE_CHECKING:
+    from fila.broker.broker import Sink
+    from fila.broker.session import Session
+
+BATCHES_LISTED_MAX = 65_535
+
+Done = Callable[[BatchLeased | Rejection], "Sink"]
+
+# (code, message id, duplicate) of an enqueue with options
+Stored = tuple[int, bytes, bool]
+
+
+class Wanted(NamedTuple):
+    """What a request for a batch asks for; zero: the default."""
+
+    max_messages: int
+    max_bytes: int
+    visibility_ms: int
+    wait_ms: int
+    count_attempt: bool
+
+
+class Bulk:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._broker = session.broker
+        # Requests that wait for a batch: its queue and name, and who is told.
+        self._waiting: dict[int, tuple[str, str, Done]] = {}
+
+    def enqueue(self, queue: str, messages: list[Options]) -> list[Stored] | Rejection:
+        """After `may_produce` said nothing."""
+        results: list[Stored] = [(rejection.INVALID_CONFIG_VALUE, b"", False)] * len(messages)
+        places = [place for place, one in enumerate(messages) if fault_of(one) is None]
+        stored = self._broker.enqueue_with(queue, [messages[place] for place in places])
+        if isinstance(stored, Rejection):
+            return stored
+        for place, (id, duplicate) in zip(places, stored, strict=True):
+            results[place] = (rejection.OK, id, duplicate)
+        return results
+
+    def release(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
+        """After `may_consume` said nothing."""
+        return self._broker.release(queue, ids, self._session.number)
+
+    # --- lease batches
+
+    def lease(
+        self,
+        queue: str,
+        name: str,
+        wanted: Wanted,
+        done: Done,
+    ) -> Rejection | int:
+        """Ask for a batch. `done` gets it once it is committed; the number is for `withdraw`."""
+        refused = self._session.may_consume(queue)
+        if refused is not None:
+            return refused
+
+        def told(leased: BatchLeased) -> Sink:
+            self._waiting.pop(leased.request, None)
+            return done(rejection.queue_not_found(queue) if leased.gone else leased)
+
+        request = self._broker.lease_batch(queue, name, wanted, told)
+        if not isinstance(request, Rejection):
+            self._waiting[request] = (queue, name, done)
+        return request
+
+    def withdraw(self, request: int) -> None:
+        """Nobody waits for this answer any more."""
+        found = self._waiting.pop(request, None)
+        if found is not None:
+            self._broker.withdraw(found[0], found[1], request)
+
+    def withdraw_all(self) -> None:
+        for request in list(self._waiting):
+            self.withdraw(request)
+
+    def recheck(self) -> None:
+        """Turn away who waits for a batch it may no longer have."""
+        for request, (queue, _, done) in list(self._waiting.items()):
+            refused = self._session.may_consume(queue)
+            if refused is not None:
+                self.withdraw(request)
+                self._broker.begin()
+                self._broker.after_commit(partial(_tell, done, refused))
+
+    def ack_batch(self, queue: str, name: str, below: int | None) -> tuple[int, int] | Rejection:
+        refused = self._session.may_consume(queue)
+        return refused or self._broker.ack_batch(queue, name, below)
+
+    def extend_batch(
+        self, queue: str, name: str, visibility_ms: int, below: int | None
+    ) -> tuple[int, int] | Rejection:
+        refused = self._session.may_consume(queue)
+        return refused or self._broker.extend_batch(queue, name, visibility_ms, below)
+
+    def release_batch(
+        self, queue: str, name: str, below: int | None
+    ) -> tuple[int, int] | Rejection:
+        refused = self._session.may_consume(queue)
+        return refused or self._broker.release_batch(queue, name, below)
+
+    def batches(self, queue: str) -> list[LeaseBatch] | Rejection:
+        """The open batches, oldest first."""
+        refused = self._session.may_look_at(queue)
+        if refused is not None:
+            return refused
+        found = self._broker.machine.state.queues.get(queue)
+        if found is None:
+            return rejection.queue_not_found(queue)
+        opened = [batch for batch in found.batches.values() if batch.leases]
+        opened.sort(key=lambda batch: batch.leased_ns)
+        return opened[:BATCHES_LISTED_MAX]
+
+    # --- browsing
+
+    def browse(
+        self, queue: str, fairness_key: str | None, parts: int, ttl_ms: int
+    ) -> Opened | Rejection:
+        refused = self._session.may_consume(queue)
+        if refused is not None:
+            return refused
+        self._broker.begin()
+        key = fairness_key.encode() if fairness_key is not None else None
+        opened = self._session.browser.open(queue, key, parts, ttl_ms)
+        if not isinstance(opened, Rejection):
+            self._session.done(f'browse queue "{queue}"')
+        return opened
+
+    def page(
+        self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
+    ) -> tuple[str, Page] | Rejection:
+        """The queue's name with the page."""
+        if not 1 <= states <= 7:
+            return invalid_value("states", f"{states} is no sum of 1, 2 and 4")
+        browser = self._session.browser
+        queue = browser.queue_of(token)
+        if isinstance(queue, Rejection):
+            return queue
+        refused = self._session.may_consume(queue)
+        if refused is not None:
+            return refused
+        return queue, browser.page(token, start, end, states, rows_max, bytes_max)
+
+    def close_snapshot(self, token: str) -> Rejection | None:
+        """One that is gone already is fine."""
+        browser = self._session.browser
+        queue = browser.queue_of(token)
+        if isinstance(queue, Rejection):
+            return None
+        refused = self._session.may_consume(queue)
+        if refused is None:
+            browser.close(token)
+        return refused
+
+
+def _tell(done: Done, refused: Rejection) -> None:
+    done(refused).flush()

@@ -1,0 +1,52 @@
+"""What a producer may say of a message beside its body: a delay, an idempotency key, its place.
+
+Owns the limits on these options. A place (fairness key, weight, throttle keys) counts only in a
+queue without an on_enqueue hook: a hook is the operator's policy and decides alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fila.core.verdict import DEFAULT_ASSIGNMENT, DELAY_MS_MAX, Assignment
+from fila.hooks.limits import FAIRNESS_KEY_BYTES_MAX, THROTTLE_KEY_BYTES_MAX, THROTTLE_KEYS_MAX
+
+IDEMPOTENCY_KEY_BYTES_MAX: Final = 255
+
+
+class Options(NamedTuple):
+    """Zero or empty: not given."""
+
+    body: bytes
+    delay_ms: int = 0
+    idempotency_key: bytes = b""
+    fairness_key: bytes = b""
+    weight: int = 0
+    throttle_keys: tuple[bytes, ...] = ()
+
+
+def fault_of(one: Options) -> str | None:
+    """What is out of bounds, if anything."""
+    if one.delay_ms > DELAY_MS_MAX:
+        return f"delay_ms: {one.delay_ms} is more than {DELAY_MS_MAX}, a year"
+    if len(one.idempotency_key) > IDEMPOTENCY_KEY_BYTES_MAX:
+        size = len(one.idempotency_key)
+        return f"idempotency_key: {size} bytes; use at most {IDEMPOTENCY_KEY_BYTES_MAX}"
+    if len(one.fairness_key) > FAIRNESS_KEY_BYTES_MAX:
+        size = len(one.fairness_key)
+        return f"fairness_key: {size} bytes; use at most {FAIRNESS_KEY_BYTES_MAX}"
+    if len(one.throttle_keys) > THROTTLE_KEYS_MAX:
+        return f"throttle_keys: {len(one.throttle_keys)}; use at most {THROTTLE_KEYS_MAX}"
+    for key in one.throttle_keys:
+        if not 1 <= len(key) <= THROTTLE_KEY_BYTES_MAX:
+            return f"throttle_keys: {len(key)} bytes; use 1 to {THROTTLE_KEY_BYTES_MAX}"
+    return None
+
+
+def assignment_of(one: Options) -> Assignment:
+    """Where the message wants to stand."""
+    if not (one.fairness_key or one.weight or one.throttle_keys):
+        return DEFAULT_ASSIGNMENT
+    keys = tuple(sorted(set(one.throttle_keys))) if one.throttle_keys else ()
+    fairness_key = one.fairness_key or DEFAULT_ASSIGNMENT.fairness_key
+    return Assignment(fairness_key, one.weight or 1, keys)

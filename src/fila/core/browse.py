@@ -1,0 +1,162 @@
+"""Browsing: a queue's messages as of one moment, read in ranges without taking anything.
+
+Pure like the rest of the core: it says where ranges begin and end, and reads pages of a snapshot's
+rows. A page looks at a bounded number of rows, whether they are wanted or not.
+
+Whether a message is leased is told by the snapshot's own lease rows, so a page never mixes the
+present with the past: a lease names a message by its whole key, and a message that was retried
+since has another.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from fila.core import rows
+from fila.core.batch import Reader
+from fila.core.lane import Entry, Lane, entry_of
+from fila.core.queue import Queue
+
+READY: Final = 1
+DELAYED: Final = 2
+LEASED: Final = 4
+_ALL: Final = 1 << 62
+_STAMP_END: Final = (1 << 64) - 1
+
+Range = tuple[bytes, bytes]
+
+
+class Seen(NamedTuple):
+    """A message on a page."""
+
+    entry: Entry
+    lane: rows.LaneRow
+    state: int
+
+
+class Page(NamedTuple):
+    messages: list[Seen]
+    next: bytes  # where the next page starts; empty: the range is read
+
+
+def count(queue: Queue, fairness_key: bytes | None) -> int:
+    """How many messages a browse would find now."""
+    if fairness_key is None:
+        return queue.pending + len(queue.leased)
+    return sum([lane.pending + lane.leased for lane in _lanes(queue, fairness_key)])
+
+
+def ranges(queue: Queue, fairness_key: bytes | None, parts: int) -> list[Range]:
+    """Ranges of keys without overlap that hold all of it, each with about the same share.
+
+    Within a lane shares are guessed from its stamps, as if messages had come evenly.
+    """
+    lanes = _lanes(queue, fairness_key)
+    total = sum([lane.pending + lane.leased for lane in lanes])
+    share = max(1, -(-total // parts))
+    if fairness_key is not None:
+        found = []
+        for lane in lanes:
+            edges = [lane.prefix, *_cuts(lane, share, 0)[0], rows.after(lane.prefix)]
+            found += list(pairwise(edges))
+        return found
+    edges = [rows.queue_prefix(queue.number)]
+    filled = 0
+    for lane in lanes:
+        cuts, filled = _cuts(lane, share, filled)
+        edges += cuts
+    edges.append(rows.after(edges[0]))
+    return list(pairwise(edges))
+
+
+class Snapshot:
+    """What is remembered of a snapshot between its pages."""
+
+    def __init__(self, reader: Reader, queue: Queue, now_ns: int) -> None:
+        self._reader = reader
+        self._number = queue.number
+        self._now_ns = now_ns
+        self._leased: set[bytes] | None = None
+        self._lanes: dict[bytes, rows.LaneRow] = {}
+
+    def page(self, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int) -> Page:
+        """Read on from `start`. What lies outside of the queue is not looked at."""
+        prefix = rows.queue_prefix(self._number)
+        start = max(start, prefix)
+        end = min(end, rows.after(prefix))
+        if start >= end:
+            return Page([], b"")
+        found = self._reader.scan(rows.MESSAGES, start, end, rows_max, bytes_max)
+        if self._leased is None:
+            self._leased = self._read_leases()
+        leased = self._leased
+        messages = []
+        size = 0
+        lane_key = b""
+        lane = None
+        for key, value in found:
+            size += len(key) + len(value)
+            entry = entry_of(key, value)
+            if key[rows.LANE_AT :] in leased:
+                state = LEASED
+            elif entry[6] < 0 and entry[1] > self._now_ns:
+                state = DELAYED
+            else:
+                state = READY
+            if not states & state:
+                continue
+            if lane is None or key[: rows.STAMP_AT] != lane_key:
+                lane_key = key[: rows.STAMP_AT]
+                lane = self._lane(lane_key)
+            messages.append(Seen(entry, lane, state))
+        complete = len(found) < rows_max and size < bytes_max
+        return Page(messages, b"" if complete else found[-1][0] + b"\0")
+
+    def _lane(self, prefix: bytes) -> rows.LaneRow:
+        lane = self._lanes.get(prefix)
+        if lane is None:
+            value = self._reader.get(rows.STATE, rows.LANE_PREFIX + prefix)
+            assert value is not None, f"lane row {prefix.hex()} is missing"
+            lane = self._lanes[prefix] = rows.read_lane(value)
+            if len(self._lanes) > 4_096:
+                self._lanes = {prefix: lane}
+        return lane
+
+    def _read_leases(self) -> set[bytes]:
+        prefix = rows.queue_prefix(self._number)
+        found = self._reader.scan(rows.LEASES, prefix, rows.after(prefix), _ALL, _ALL)
+        return {message for _, value in found for message in rows.read_lease(value).messages}
+
+
+def ready_ns(entry: Entry) -> int:
+    """Since or from when the message may be delivered."""
+    return entry[1] if entry[6] < 0 else entry[5]
+
+
+def _lanes(queue: Queue, fairness_key: bytes | None) -> list[Lane]:
+    if fairness_key is None:
+        found = [lane for key in queue.keys.values() for lane in key.lanes.values()]
+    else:
+        key = queue.keys.get(fairness_key)
+        found = list(key.lanes.values()) if key is not None else []
+    found = [lane for lane in found if lane.pending or lane.leased]
+    found.sort(key=lambda lane: lane.number)
+    return found
+
+
+def _cuts(lane: Lane, share: int, filled: int) -> tuple[list[bytes], int]:
+    """Where ranges end inside of a lane when `filled` messages of the present one came before it;
+    and how many of this lane the last one has."""
+    messages = lane.pending + lane.leased
+    first = lane.head_stamp() if lane.pending else lane.tail
+    last = max(lane.tail, first)
+    cuts: list[bytes] = []
+    at = share - filled  # messages of this lane before the next cut
+    while at < messages:
+        stamp = min(first + (last - first) * at // messages, _STAMP_END)
+        edge = lane.prefix + stamp.to_bytes(8, "big")
+        if not cuts or edge > cuts[-1]:
+            cuts.append(edge)
+        at += share
+    return cuts, messages - (at - share)
