@@ -86,7 +86,7 @@ def test_summaries_are_sorted_by_name() -> None:
     turns.create("a")
     turns.enqueue("b", count=3)
     turns.consume("b", prefetch=1)
-    assert summaries(turns.machine) == [
+    assert [one[:4] for one in summaries(turns.machine)] == [
         ("a", 0, 0, 0),
         ("a.dlq", 0, 0, 0),
         ("b", 2, 1, 1),

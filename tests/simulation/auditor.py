@@ -59,6 +59,7 @@ class Auditor(Books):
             queue.consumers = {}
             queue.connections = {}
             queue.credit = {}
+            queue.benched = {}
             queue.counted = dict.fromkeys(COUNTED, 0)
             queue.stalled_since = self.now
             fair.forget_order(queue)
@@ -105,7 +106,10 @@ class Auditor(Books):
                 if token_ns < NEVER_NS:
                     wake_ns = min(wake_ns, token_ns + 2 + int((token_ns - now) * TOLERANCE))
         for ready_ns, _, lane in self.timers:
-            if ready_ns < wake_ns and not lane.ready and lane.timed and lane.key.queue.credit:
+            key = lane.key
+            if key.paused:
+                continue
+            if ready_ns < wake_ns and not lane.ready and lane.timed and key.queue.credit:
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
         if turn.more:
             wake_ns = now

@@ -92,7 +92,7 @@ class Books:
             return
         consumer.held -= 1
         consumer.bytes_held -= len(message.body)
-        if consumer not in queue.credit and consumer.has_credit:
+        if not queue.stands(consumer) and consumer.has_credit:
             queue.gain_credit(consumer, self.now)
 
     def fail(
@@ -195,7 +195,7 @@ class Books:
 
     def refresh(self, lane: Lane, placed: bool = True) -> None:
         """The lane may have come to have something ready, or have nothing ready any more."""
-        ready = lane.has_ready(self.now)
+        ready = lane.has_ready(self.now) and not lane.key.paused
         if ready == lane.ready:
             if lane.sure and lane.timed and lane.is_hazy(self.now):
                 fair.becomes_unsure(lane)

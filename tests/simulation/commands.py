@@ -17,13 +17,18 @@ from fila.core.command import (
     Hold,
     Leave,
     Nack,
+    PauseKey,
+    PauseQueue,
+    Purge,
     Redrive,
+    ResumeKey,
+    ResumeQueue,
     SetConfig,
 )
 from fila.core.machine import Reply
 from fila.core.rejection import Rejection
 
-from . import events, fair
+from . import events, fair, pauses
 from .books import Books
 from .model import BURST_NS, Consumer, Message, Queue
 from .turn import Step, Violation, same
@@ -139,7 +144,7 @@ def _leave(books: Books, command: Leave, reply: Reply, asked: object) -> None:
         return
     consumer.gone = True
     credit = consumer.prefetch - consumer.held
-    if consumer in queue.credit:
+    if queue.stands(consumer):
         queue.lose_credit(consumer, books.now)
     left = queue.connections.pop(consumer.connection) - 1
     if left:
@@ -160,7 +165,7 @@ def _hold(books: Books, command: Hold, reply: Reply, asked: object) -> None:
         return
     same("reply to Hold", reply, 1)
     consumer.paused = command.held
-    if consumer in queue.credit:
+    if queue.stands(consumer):
         queue.lose_credit(consumer, books.now)
     elif consumer.has_credit:
         queue.gain_credit(consumer, books.now)
@@ -260,10 +265,7 @@ def _delete_queue(books: Books, command: DeleteQueue, reply: Reply, asked: objec
 
 
 def _find(books: Books, name: str, reply: Reply) -> Queue | None:
-    queue = books.queues.get(name)
-    if queue is None:
-        _rejected(f"a command for the unknown queue {name}", reply, rejection.QUEUE_NOT_FOUND)
-    return queue
+    return pauses.find(books, name, reply)
 
 
 def _leased(books: Books, queue: Queue, id: bytes, connection: int) -> Message | None:
@@ -305,6 +307,11 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     Hold: _hold,
     Leave: _leave,
     Nack: _nack,
+    PauseKey: pauses.pause_key,
+    PauseQueue: pauses.pause_queue,
+    Purge: pauses.purge,
     Redrive: _redrive,
+    ResumeKey: pauses.resume_key,
+    ResumeQueue: pauses.resume_queue,
     SetConfig: _set_config,
 }

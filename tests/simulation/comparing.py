@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fila.core import rows
 from fila.core.fairness import FairnessKey
-from fila.core.lane import BODY, DELAYED, EMPTY, ENTRY_BYTES, KEY, PARKED, READY, Lane
+from fila.core.lane import BODY, DELAYED, EMPTY, ENTRY_BYTES, HELD, KEY, PARKED, READY, Lane
 from fila.core.ledger import ROWS_MAX
 from fila.core.machine import Machine
 from fila.core.queue import Queue
@@ -62,7 +62,7 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     messages = state.settings.page_messages + lanes * (1 + stored_max)
     if window_bytes > limit + messages * (ENTRY_BYTES + bodies_max):
         raise Violation("bounded memory", f"the windows hold {window_bytes} bytes")
-    names = {name for name, _, _, _ in summaries(machine)}
+    names = {one.name for one in summaries(machine)}
     _same("summaries", names, auditor.queues.keys())
     _check_snapshot(auditor, state)
 
@@ -93,6 +93,11 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
         },
     )
     _same(f"{name}: round", [one.id for one in queue.ready], [one.id for one in expected.credit])
+    benched = [one.id for one in queue.benched]
+    _same(f"{name}: benched", benched, [one.id for one in expected.benched])
+    _same(f"{name}: paused", queue.pause is not None, expected.paused)
+    paused = {key.name for key in expected.keys.values() if key.paused}
+    _same(f"{name}: paused keys", set(queue.key_pauses), paused)
     _check_ring(queue)
     _same(
         f"{name}: keys with pending messages",
@@ -111,6 +116,8 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
             _same(f"{what}: weight", live_key.weight, key.weight)
             _same(f"{what}: counts", (live.pending, live.leased), (lane.pending, lane.leased))
             ready = (READY, PARKED) if lane.has_ready(now) else (DELAYED,)
+            if key.paused and lane.has_ready(now):
+                ready = (HELD,)
             if lane.pending and live.state not in ready and not lane.is_hazy(now):
                 raise Violation("lane state", f"{what} is {live.state}, not in {ready}")
 

@@ -123,6 +123,8 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         queue.keys_pending,
         {id: (lease.number, key, size) for id, (lease, _, key, size) in queue.leased.items()},
         [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
+        queue.pause,
+        queue.key_pauses,
     )
 
 

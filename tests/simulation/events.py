@@ -131,8 +131,10 @@ def expect_consumer(
     )
 
 
-def expect_plain(events: Iterator[Event], kind: str, queue: str) -> None:
-    _same(kind, _next(events, kind).queue, queue)
+def expect_plain(events: Iterator[Event], kind: str, queue: str) -> Event:
+    event = _next(events, kind)
+    _same(kind, event.queue, queue)
+    return event
 
 
 def expect_no_more(events: Iterator[Event]) -> None:

@@ -301,6 +301,61 @@ FAULTS = [
         "state.now = max([now, *seen])",
         "state.now = now",
     ),
+    # --- pauses and purges
+    fault(
+        "a paused queue still hands out",
+        "fila.core.pausing:_pause_queue",
+        "queue.ready = deque()",
+        "pass",
+    ),
+    fault(
+        "a paused key keeps its turns",
+        "fila.core.pausing:_pause_key",
+        "state.make_unready(lane, HELD)",
+        "pass",
+    ),
+    fault(
+        "a message for a paused key gets it turns",
+        "fila.core.state:State.make_ready",
+        "if key.pause is not None:",
+        "if False:",
+    ),
+    fault(
+        "a resumed key stays out of the ring",
+        "fila.core.pausing:_resume_key",
+        "state.make_ready(lane)",
+        "pass",
+    ),
+    fault(
+        "a restart forgets what was paused",
+        "fila.core.pausing:load_pauses",
+        "queue.key_pauses[fairness_key] = pause",
+        "pass",
+    ),
+    fault(
+        "paused time counts as time without a consumer",
+        "fila.core.pause:without_pauses",
+        "of_queue = min(of_queue, waits.no_consumer)",
+        "of_queue = 0",
+    ),
+    fault(
+        "a purge leaves its messages on the disk",
+        "fila.core.purging:_delete",
+        "state.ops(queue.group).append((DELETE_RANGE | rows.MESSAGES, begin, end))",
+        "pass",
+    ),
+    fault(
+        "a purge takes leased messages along",
+        "fila.core.purging:purge",
+        'start = lane.delivered + b"\\0"',
+        "start = lane.prefix",
+    ),
+    fault(
+        "a purge of one key reaches into the next lane",
+        "fila.core.purging:purge",
+        "command.whole or end == lane.prefix",
+        "True",
+    ),
     # --- durability
     fault(
         "a folded ledger record is dropped",

@@ -23,6 +23,7 @@ COUNTED = (
     "released",
     "dead_lettered",
     "redriven",
+    "purged",
 )
 
 
@@ -38,6 +39,7 @@ class Message:
         "known",
         "lane",
         "lease",
+        "paused_then",
         "ready_ns",
         "removals_then",
         "serial",
@@ -65,6 +67,7 @@ class Message:
         # What is known about its wait; see waits.py.
         self.known = True
         self.stall_then = -1
+        self.paused_then = (0, 0)  # the pause clocks of its queue and its key
         self.headed = False
         self.changes_then = 0
         self.removals_then = -1
@@ -151,6 +154,9 @@ class Key:
         "lanes",
         "name",
         "passed",
+        "paused",
+        "paused_ns",
+        "paused_since",
         "pending",
         "queue",
         "ready_lanes",
@@ -168,7 +174,10 @@ class Key:
         self.heaviest = 1
         self.pending = 0
         self.lanes: dict[tuple[bytes, ...], Lane] = {}
-        self.changes = 0  # removals, and messages put back before others
+        self.changes = 0  # removals, and messages put back before others; pauses
+        self.paused = False
+        self.paused_ns = 0  # how long, in its queue's active time
+        self.paused_since = 0
         # For fair.py.
         self.ready_lanes = 0
         self.sure_lanes = 0
@@ -176,6 +185,12 @@ class Key:
         self.passed: set[Key] = set()  # keys that had a visit since this one's last
         self.epoch = 0
         self.steady_since = 0  # counts what ends a span behind a shared bucket; -1: weight changed
+
+    def paused_at(self, now: int) -> int:
+        """How long it was paused up to now, not counting when nobody had credit anyway."""
+        if not self.paused:
+            return self.paused_ns
+        return self.paused_ns + now - self.queue.stall_at(now) - self.paused_since
 
 
 class Consumer:
@@ -220,6 +235,7 @@ class Lease:
 
 class Queue:
     __slots__ = (
+        "benched",
         "connections",
         "consumers",
         "counted",
@@ -234,6 +250,9 @@ class Queue:
         "name",
         "owner",
         "pairs",
+        "paused",
+        "paused_ns",
+        "paused_since",
         "pending",
         "ready_lanes",
         "ring",
@@ -261,6 +280,10 @@ class Queue:
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}
         self.credit: dict[Consumer, None] = {}  # consumers with credit; the first is the next
+        self.paused = False
+        self.paused_ns = 0
+        self.paused_since = 0
+        self.benched: dict[Consumer, None] = {}  # while it is paused: those with credit
         self.had_credit = False  # some consumer had credit at some point of this turn
         self.counted = dict.fromkeys(COUNTED, 0)  # since the broker started
         self.stall_ns = 0
@@ -282,13 +305,25 @@ class Queue:
     def stall_at(self, now: int) -> int:
         return self.stall_ns if self.credit else self.stall_ns + now - self.stalled_since
 
+    def paused_at(self, now: int) -> int:
+        return self.paused_ns + (now - self.paused_since if self.paused else 0)
+
+    def stands(self, consumer: Consumer) -> bool:
+        return consumer in self.credit or consumer in self.benched
+
     def gain_credit(self, consumer: Consumer, now: int) -> None:
+        if self.paused:
+            self.benched[consumer] = None
+            return
         if not self.credit:
             self.stall_ns += now - self.stalled_since
         self.credit[consumer] = None
         self.had_credit = True
 
     def lose_credit(self, consumer: Consumer, now: int) -> None:
+        if self.paused:
+            del self.benched[consumer]
+            return
         del self.credit[consumer]
         if not self.credit:
             self.stalled_since = now

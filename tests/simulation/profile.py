@@ -35,6 +35,7 @@ class Profile:
         self.bytes_limited = rng.random() < 0.3
         self.crashes = rng.choice((0.0, 0.005, 0.02, 0.05))
         self.admin = rng.choice((0.0, 0.02, 0.06))
+        self.stops = (0.0, 0.03, 0.15, 0.0)[self.turns % 4]  # pauses, resumptions and purges
         self.failures = rng.choice((0.05, 0.3, 0.6))  # share of settlements that are nacks
         self.dead = rng.choice((0.0, 0.2, 0.5))  # share of failures that dead-letter
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))

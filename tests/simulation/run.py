@@ -40,7 +40,8 @@ def run_seed(seed: int, look_inside: bool = True) -> Outcome:
         report = _report(world, seed, str(violation))
     except Exception as error:
         promise = f"{type(error).__name__} in the core"
-        report = _report(world, seed, "".join(traceback.format_exception(error)))
+        trace = "".join(traceback.format_exception(error))
+        report = _report(world, seed, f"{promise}\n{trace}")
     return Outcome(seed, world.events, world.crashes, world.trace.hexdigest(), promise, report)
 
 

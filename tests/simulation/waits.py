@@ -2,6 +2,7 @@
 
 Known for sure, unless a restart lies in between:
   retry        always
+  paused       the time its queue was paused, and its key while somebody had credit
   no consumer  the time without credit since the message was ready; for one that had a delay only
                while it headed its lane (before that its time counts as its own backlog)
   throttled    nothing without throttle keys; at least until the token came, for a message that
@@ -31,6 +32,7 @@ def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
         message.stall_then = -1
         return
     message.stall_then = key.queue.stall_at(now)
+    message.paused_then = (key.queue.paused_at(now), key.paused_at(now))
     if key.pending != 1:
         return
     message.headed = True
@@ -45,6 +47,8 @@ def becomes_ready(message: Message) -> None:
     """Its delay is over; it may head its lane from that moment on."""
     lane = message.lane
     message.stall_then = lane.key.queue.stall_at(message.ready_ns)
+    key = lane.key
+    message.paused_then = (key.queue.paused_at(message.ready_ns), key.paused_at(message.ready_ns))
     if not lane.line and lane.timed[0] is message:
         message.headed = True
         message.removals_then = lane.removals
@@ -52,10 +56,10 @@ def becomes_ready(message: Message) -> None:
 
 def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
     lane = message.lane
-    retry, throttled, no_consumer, own, turn = waits
+    retry, throttled, no_consumer, own, turn, paused = waits
     if min(waits) < 0:
         _fail(message, waits, now, "a part is negative")
-    if retry + throttled + no_consumer + own + turn != now - message.since_ns:
+    if retry + throttled + no_consumer + own + turn + paused != now - message.since_ns:
         _fail(message, waits, now, f"the parts do not add up to {now - message.since_ns}")
     delayed = message.timed and message.ready_ns > message.since_ns
     if retry != (message.ready_ns - message.since_ns if delayed else 0):
@@ -64,7 +68,12 @@ def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
         _fail(message, waits, now, "it has no throttle keys")
     if not message.known or message.stall_then < 0:
         return
-    stalled = lane.key.queue.stall_at(now) - message.stall_then
+    key = lane.key
+    of_queue = key.queue.paused_at(now) - message.paused_then[0]
+    of_key = key.paused_at(now) - message.paused_then[1]
+    stalled = key.queue.stall_at(now) - message.stall_then - of_queue
+    if paused > of_queue + of_key or (not delayed and paused != of_queue + of_key):
+        _fail(message, waits, now, f"it was paused for {of_queue} + {of_key}")
     if delayed:
         exact = message.headed and lane.removals == message.removals_then
         if no_consumer > stalled or (exact and no_consumer != stalled):

@@ -17,9 +17,15 @@ from fila.core.command import (
     Hold,
     Leave,
     Nack,
+    PauseKey,
+    PauseQueue,
+    Purge,
     Redrive,
+    ResumeKey,
+    ResumeQueue,
     SetConfig,
 )
+from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.core.verdict import Assignment, FailureVerdict
 
@@ -81,6 +87,8 @@ class Workload:
             actions.append(lambda: self.limit(world, name.decode()))
         if rng.random() < 0.05:
             actions.append(lambda: self.redrive(world))
+        if self.profile.stops and rng.random() < self.profile.stops:
+            actions.append(lambda: self.stop(world))
         if rng.random() < self.profile.admin:
             actions.append(lambda: self.administrate(world))
         rng.shuffle(actions)
@@ -213,6 +221,39 @@ class Workload:
         found = world.machine.oldest(queue, count)
         ids = [entry[0][ID_AT:] for entry in found]
         world.apply(Redrive(queue, ids, [self.assignment() for _ in ids]), count)
+
+    def stop(self, world: World) -> None:
+        """Pause or resume a queue or a key, or drop what waits."""
+        rng = self.rng
+        queue = self.some_queue(world)
+        key = self.profile.fairness_key()
+        roll = rng.random()
+        if roll < 0.15:
+            world.apply(PauseQueue(queue, "to see", "ops"))
+        elif roll < 0.4:
+            world.apply(ResumeQueue(queue, "ops"))
+        elif roll < 0.6:
+            world.apply(PauseKey(queue, key, "to see", "ops"))
+        elif roll < 0.9:
+            world.apply(ResumeKey(queue, key, "ops"))
+        else:
+            self.purge(world, queue, key if rng.random() < 0.5 else None)
+
+    def purge(self, world: World, queue: str, key: bytes | None) -> None:
+        found = world.machine.purgeable(queue, key)
+        if isinstance(found, Rejection):
+            world.apply(Purge(queue, [], True))
+            return
+        lanes = list(found.lanes)
+        cut = self.rng.randint(0, len(lanes))
+        if cut and self.rng.random() < 0.5:
+            # In two steps, as a big one is made; other things happen in between.
+            world.apply(Purge(queue, lanes[:cut], key is None, "ops"))
+            self.enqueue(world)
+            lanes = lanes[cut:]
+            world.apply(Purge(queue, lanes, key is None, "ops"))
+        else:
+            world.apply(Purge(queue, lanes, key is None, "ops"), "all" if key is None else None)
 
     def administrate(self, world: World) -> None:
         rng = self.rng

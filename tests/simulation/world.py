@@ -11,7 +11,16 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
-from fila.core.command import Command, Consume, Enqueue, Expire, Leave, SetConfig
+from fila.core.command import (
+    Command,
+    Consume,
+    Enqueue,
+    Expire,
+    Leave,
+    ResumeKey,
+    ResumeQueue,
+    SetConfig,
+)
 from fila.core.effect import Effects
 from fila.core.load import load
 from fila.core.machine import Machine, Reply
@@ -273,15 +282,19 @@ class World:
             raise Violation("nothing is lost", f"{len(missing)} acknowledged messages are gone")
 
     def _open_the_gates(self) -> None:
-        for name in self.profile.throttle_names():
-            self.apply(SetConfig(f"throttle.{name.decode()}", ""))
+        for throttle_key in self.profile.throttle_names():
+            self.apply(SetConfig(f"throttle.{throttle_key.decode()}", ""))
+        for name, queue in self.machine.state.queues.items():
+            self.apply(ResumeQueue(name))
+            for fairness_key in list(queue.key_pauses):
+                self.apply(ResumeKey(name, fairness_key))
         for client in list(self.clients.alive.values()):
             self.clients.remove(client.id)
             self.apply(Leave(client.queue, client.id, release=True))
-        for queue in list(self.machine.state.queues):
-            client = self.clients.connect(queue)
+        for name in list(self.machine.state.queues):
+            client = self.clients.connect(name)
             client.temper = "quick"
-            self.apply(Consume(queue, client.id, client.connection, 64, 1 << 20))
+            self.apply(Consume(name, client.id, client.connection, 64, 1 << 20))
 
     def _answer_all(self) -> None:
         for client in list(self.clients.alive.values()):

@@ -18,6 +18,7 @@ from fila.broker.clock import Clock
 from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
 from fila.broker.overrides import fault_of, limits_of, override_of
+from fila.broker.purges import Purges
 from fila.core import rejection
 from fila.core.command import (
     Ack,
@@ -36,9 +37,13 @@ from fila.core.command import (
     Lease,
     Leave,
     Nack,
+    PauseKey,
+    PauseQueue,
     Redrive,
     Release,
     ReleaseBatch,
+    ResumeKey,
+    ResumeQueue,
     SetConfig,
     StoreAuth,
     Withdraw,
@@ -51,7 +56,7 @@ from fila.core.rows import ID_AT
 from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.snapshot import snapshot
 from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
-from fila.hooks.contract import HookError, Hooks
+from fila.hooks.contract import HookError, Hooks, QueueHookStats
 from fila.storage.committer import Committer
 
 if TYPE_CHECKING:
@@ -138,6 +143,7 @@ class Broker:
         self._redrives: list[_RedriveJob] = []
         self._leasing: dict[int, Callable[[BatchLeased], Sink]] = {}  # who waits for a batch
         self._leases_asked = 0
+        self._purges = Purges(machine, self._apply)
         self._connections = 0
         self._consumers = 0
         self.watcher: Watcher | None = None
@@ -202,6 +208,8 @@ class Broker:
         try:
             self._expire()
             self._step_redrives()
+            for done in self._purges.step():
+                self._after_commit.append(done)
             more = machine.deliver()
             effects = machine.take()
             outbox, self._outbox = self._outbox, []
@@ -211,7 +219,7 @@ class Broker:
             told = effects._replace(batches=[])  # rows are not kept in memory until a flush
             self._committer.commit(batches, lambda: self._release(outbox, told, calls))
             machine.stored()
-            if more or self._redrives:
+            if more or self._redrives or self._purges:
                 self.begin()
             else:
                 self._arm()
@@ -482,7 +490,35 @@ class Broker:
         """Whether dead letters of this queue are being moved."""
         return any(job.queue == queue for job in self._redrives)
 
+    def purge(
+        self, queue: str, fairness_key: bytes | None, who: str, done: Callable[[int], None]
+    ) -> Rejection | None:
+        """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
+        self.begin()
+        return self._purges.start(queue, fairness_key, who, done)
+
+    def pause_queue(self, queue: str, reason: str, who: str) -> Rejection | None:
+        return self._stop(PauseQueue(queue, reason, who))
+
+    def resume_queue(self, queue: str, who: str) -> Rejection | None:
+        return self._stop(ResumeQueue(queue, who))
+
+    def pause_key(self, queue: str, key: bytes, reason: str, who: str) -> Rejection | None:
+        return self._stop(PauseKey(queue, key, reason, who))
+
+    def resume_key(self, queue: str, key: bytes, who: str) -> Rejection | None:
+        return self._stop(ResumeKey(queue, key, who))
+
+    def _stop(self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey) -> Rejection | None:
+        self.begin()
+        reply = self._apply(command)
+        return reply if isinstance(reply, Rejection) else None
+
     # --- hooks
+
+    def hook_stats(self, queue: str) -> QueueHookStats:
+        """What the queue's hooks did so far, and the state of their breakers."""
+        return self._hooks.stats(queue)
 
     def install_hooks(self, queue: str) -> None:
         """Put a queue's stored scripts to work; one that no longer compiles means defaults."""

@@ -258,6 +258,37 @@ class Session:
             what, self._broker.redrive(queue, count, done)
         )
 
+    def pause_queue(self, queue: str, reason: str) -> Rejection | None:
+        what = f'pause queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.pause_queue(queue, reason, self.identity.label)
+        )
+
+    def resume_queue(self, queue: str) -> Rejection | None:
+        what = f'resume queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.resume_queue(queue, self.identity.label)
+        )
+
+    def pause_key(self, queue: str, key: str, reason: str) -> Rejection | None:
+        what = f'pause key "{key}" of queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.pause_key(queue, key.encode(), reason, self.identity.label)
+        )
+
+    def resume_key(self, queue: str, key: str) -> Rejection | None:
+        what = f'resume key "{key}" of queue "{queue}"'
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.resume_key(queue, key.encode(), self.identity.label)
+        )
+
+    def purge(self, queue: str, key: str | None, done: Callable[[int], None]) -> Rejection | None:
+        what = f'purge queue "{queue}"' if key is None else f'purge key "{key}" of "{queue}"'
+        name = None if key is None else key.encode()
+        return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
+            what, self._broker.purge(queue, name, self.identity.label, done)
+        )
+
     # --- keys
 
     def create_key(

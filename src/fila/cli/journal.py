@@ -13,7 +13,7 @@ from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
 
 _POLL_S = 0.25
-_WAITS = ("retry", "throttled", "no_consumer", "own", "turn")
+_WAITS = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 
 
 def add_parser(subparsers: Subparsers) -> None:

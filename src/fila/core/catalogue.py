@@ -225,6 +225,8 @@ def _remove_queue(state: State, queue: Queue) -> None:
     ops.append((DELETE_RANGE | rows.STATE, batches, rows.after(batches)))
     for kind in (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX):
         ops.append((DELETE_RANGE | rows.IDEMPOTENCY, kind + prefix, rows.after(kind + prefix)))
+    pauses = rows.PAUSE_PREFIX + prefix
+    ops.append((DELETE_RANGE | rows.STATE, pauses, rows.after(pauses)))
     state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
     if state.journal:
         state.events.append(Event(state.now, effect.QUEUE_DELETED, queue.name))

@@ -177,6 +177,43 @@ class Redrive(NamedTuple):
     assignments: list[Assignment]
 
 
+class PauseQueue(NamedTuple):
+    """Hand out nothing of this queue until it is resumed."""
+
+    queue: str
+    reason: str = ""
+    who: str = ""
+
+
+class ResumeQueue(NamedTuple):
+    queue: str
+    who: str = ""
+
+
+class PauseKey(NamedTuple):
+    """Give a fairness key no turns until it is resumed, whether it has messages now or not."""
+
+    queue: str
+    fairness_key: bytes
+    reason: str = ""
+    who: str = ""
+
+
+class ResumeKey(NamedTuple):
+    queue: str
+    fairness_key: bytes
+    who: str = ""
+
+
+class Purge(NamedTuple):
+    """Drop what is pending in these lanes, which `purgeable` named; what is leased stays."""
+
+    queue: str
+    lanes: list[tuple[bytes, tuple[bytes, ...]]]  # fairness key, throttle keys; in that order
+    whole: bool  # of the whole queue: lanes in between have nothing to lose
+    who: str = ""
+
+
 Command = (
     CreateQueue
     | DeleteQueue
@@ -199,4 +236,9 @@ Command = (
     | ExpireBatch
     | Expire
     | Redrive
+    | PauseQueue
+    | ResumeQueue
+    | PauseKey
+    | ResumeKey
+    | Purge
 )

@@ -6,6 +6,7 @@ clocks that only move at state changes, so the split is O(1) and adds up to the 
     no consumer   the queue's stall clock ran
     throttled     it did not, and the lane stood parked on a bucket
     others' turn  neither, and the message headed its key's oldest lane: other keys were served
+    paused        the queue's pauses, taken out of "no consumer", and the key's, out of what is left
     own backlog   the rest: older messages of its own key stood before it
 
 A message that was stored with a delay has no clock readings of the moment it became ready; until
@@ -100,6 +101,11 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     number = queue.next_lease
     lease = Lease(number, consumer, now + queue.visibility_ms * MS, [])
     leased = queue.leased
+    service = queue.service
+    if now >= service.rolls_ns:
+        service.roll(now)
+    mark = service.mark
+    pauses = queue.pauses
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
         key = ring.head
@@ -143,12 +149,12 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 no_consumer = stall_ns - stall_then
                 throttled = throttled_ns - throttled_then
                 own = now - since - no_consumer - throttled - turn
-                wait = (0, throttled, no_consumer, own, turn)
+                wait = (0, throttled, no_consumer, own, turn, 0)
             else:
                 no_consumer = stall_ns - lane.head_stall_ns
                 throttled = throttled_ns - lane.head_throttled_ns
                 own = now - stamp - no_consumer - throttled - turn
-                wait = (stamp - since, throttled, no_consumer, own, turn)
+                wait = (stamp - since, throttled, no_consumer, own, turn, 0)
             waits.append(new_tuple(Waits, wait))
             entries.append(entry)
             lanes.append(lane)
@@ -184,6 +190,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         ring.clock += taken / ring.weight
         ring.visits += 1
         key.deficit = deficit = deficit - taken
+        if key.mark != mark:
+            service.note(key)
+        key.served += taken
         want -= taken
         if not lane.touched:
             state.touch(lane)
@@ -194,6 +203,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 state.use_bucket(bucket)
             if deficit <= 0:
                 state.leave_line(lane)  # its visit is over: next time it waits at the end
+        if pauses is not None:
+            pauses.account(lane, entries, waits, taken, now, stall_ns)
         if state.journal:
             _delivered_events(state, lane, consumer, entries, waits, taken, lane_state)
         if lane_state == READY:

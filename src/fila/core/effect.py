@@ -17,6 +17,7 @@ class Waits(NamedTuple):
     no_consumer: int  # no consumer had credit
     own: int  # older messages of its own key stood before it
     turn: int  # it was its key's next, and other keys had their turns
+    paused: int = 0  # its queue or its key was paused
 
 
 class Delivery(NamedTuple):
@@ -68,6 +69,11 @@ CONFIG_CHANGED: Final = "config_changed"
 SNAPSHOT: Final = "snapshot"
 QUEUE_CREATED: Final = "queue_created"
 QUEUE_DELETED: Final = "queue_deleted"
+QUEUE_PAUSED: Final = "queue_paused"
+QUEUE_RESUMED: Final = "queue_resumed"
+KEY_PAUSED: Final = "key_paused"
+KEY_RESUMED: Final = "key_resumed"
+PURGED: Final = "purged"
 
 
 class Event(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fila.core.lane import Lane
     from fila.core.meter import Meter
+    from fila.core.pause import Pause
 
 
 class FairnessKey:
@@ -27,10 +28,13 @@ class FairnessKey:
         "joined",
         "lane",
         "lanes",
+        "mark",
         "meter",
         "name",
         "others",
+        "pause",
         "pending",
+        "served",
         "weight",
     )
 
@@ -45,6 +49,10 @@ class FairnessKey:
         self.entitled = 0.0
         self.joined = 0.0  # the ring's clock at that moment
         self.meter: Meter | None = None  # made when somebody measures
+        self.pause: Pause | None = None
+        # For people who ask why; see service.py.
+        self.served = 0  # messages delivered since the broker started
+        self.mark = 0  # the slot in which it was last seen to be served
         self.before: FairnessKey | None = None
         self.after: FairnessKey | None = None
         self.lanes: dict[tuple[bytes, ...], Lane] = {}

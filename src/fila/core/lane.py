@@ -45,6 +45,7 @@ EMPTY: Final = 0  # nothing pending
 READY: Final = 1  # its head may go: the lane takes part in its key's turns
 DELAYED: Final = 2  # its head lies in the future: parked on the deadline heap
 PARKED: Final = 3  # a bucket is short: parked on that bucket
+HELD: Final = 4  # its key is paused: it takes part again when the key is resumed
 
 
 class Lane:
@@ -199,6 +200,12 @@ class Lane:
         if self.window:
             return self.window[0][STAMP]
         return int.from_bytes(self.horizon[12:20], "big") if self.horizon else self.tail
+
+    def head_since(self) -> int:
+        """When the oldest pending message began to wait, or became ready if it had a delay."""
+        if self.window and not self.head_has_delay():
+            return self.window[0][SINCE]
+        return self.head_stamp()
 
     def head_has_delay(self) -> bool:
         return self.window[0][STALL] < 0 if self.window else self.unread_delay

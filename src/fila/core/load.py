@@ -7,7 +7,7 @@ grow with the backlog.
 
 from __future__ import annotations
 
-from fila.core import rows, throttle
+from fila.core import pausing, rows, throttle
 from fila.core.batch import Reader
 from fila.core.bucket import Bucket
 from fila.core.lane import DELAY_BIT, EMPTY, Lane
@@ -108,6 +108,7 @@ def _load_group(state: State, group: Group, ledger: list[tuple[int, rows.LedgerR
     lanes: dict[tuple[int, int], Lane] = {}
     for queue in group.queues:
         queue.stalled_since = state.now
+        pausing.load_pauses(state, queue)
         _load_lanes(state, queue, lanes)
     _load_ledger(group, lanes, ledger)
     for queue in group.queues:

@@ -12,6 +12,8 @@ from fila.core import (
     effect,
     idempotency,
     leasing,
+    pausing,
+    purging,
     redrive,
     rejection,
     settlement,
@@ -35,9 +37,14 @@ from fila.core.command import (
     Lease,
     Leave,
     Nack,
+    PauseKey,
+    PauseQueue,
+    Purge,
     Redrive,
     Release,
     ReleaseBatch,
+    ResumeKey,
+    ResumeQueue,
     SetConfig,
     StoreAuth,
     Withdraw,
@@ -46,6 +53,7 @@ from fila.core.consumer import Consumer
 from fila.core.effect import Effects, Event
 from fila.core.lane import Entry, Lane
 from fila.core.lease import Failed
+from fila.core.purging import Purgeable
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
@@ -133,6 +141,12 @@ class Machine:
             return catalogue.set_config(state, command)
         if isinstance(command, CreateQueue):
             return catalogue.create_queue(state, command)
+        if isinstance(command, PauseQueue | ResumeQueue | PauseKey | ResumeKey):
+            queue = state.queues.get(command.queue)
+            return pausing.follow(state, queue, command) if queue else _unknown(command.queue)
+        if isinstance(command, Purge):
+            queue = state.queues.get(command.queue)
+            return purging.purge(state, queue, command) if queue else _unknown(command.queue)
         if isinstance(command, StoreAuth):
             catalogue.store_auth(state, command)
             return None
@@ -170,6 +184,7 @@ class Machine:
         state.unflushed.clear()
         state.fresh.clear()
         state.fresh_keys.clear()
+        state.purged.clear()
 
     def next_deadline(self) -> int:
         """When the machine next wants to be advanced, in ns; 0: not by itself."""
@@ -211,6 +226,11 @@ class Machine:
         """How many messages a Redrive of this queue could move now."""
         pair = redrive.parent_of(self.state, queue)
         return pair if isinstance(pair, Rejection) else pair[0].pending
+
+    def purgeable(self, queue: str, fairness_key: bytes | None) -> Purgeable | Rejection:
+        """What a purge of this queue, or of one of its keys, would empty now."""
+        found = self.state.queues.get(queue)
+        return purging.purgeable(found, fairness_key) if found else _unknown(queue)
 
 
 def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:

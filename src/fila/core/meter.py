@@ -30,9 +30,9 @@ LATENCY_BOUNDS_NS: Final = [
 HOOK_BOUNDS_US: Final = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0]
 _ENQUEUED: Final = 4  # place in an Entry
 
-# (delivered, retry, throttled, no consumer, own, turn): messages, then nanoseconds by cause.
-Reading = tuple[int, int, int, int, int, int]
-NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0)
+# (delivered, retry, throttled, no consumer, own, turn, paused): messages, then ns by cause.
+Reading = tuple[int, int, int, int, int, int, int]
+NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0, 0)
 
 
 class Meter:
@@ -43,6 +43,7 @@ class Meter:
         "due",
         "no_consumer",
         "own",
+        "paused",
         "retry",
         "seen",
         "since",
@@ -57,6 +58,7 @@ class Meter:
         self.no_consumer = 0
         self.own = 0
         self.turn = 0
+        self.paused = 0
         # A reader's notes: the reading and the entitlement it last took, and (delivered, entitled)
         # at the beginnings of the window before and of this one.
         self.seen: Reading = NOTHING
@@ -71,6 +73,7 @@ class Meter:
             self.no_consumer,
             self.own,
             self.turn,
+            self.paused,
         )
 
 
@@ -94,13 +97,13 @@ def measure(delivery: Delivery) -> None:
         total = queue.meter = QueueMeter()
     counts = total.latency_counts
     now = delivery.leased_ns
-    latency_ns = retries = throttles = stalls = owns = turns = limited = 0
+    latency_ns = retries = throttles = stalls = owns = turns = pauses = limited = 0
     for entry, lane, wait in zip(delivery.entries, delivery.lanes, delivery.waits, strict=True):
         key = lane.key
         meter = key.meter
         if meter is None:
             meter = key.meter = Meter()
-        retry, throttled, no_consumer, own, turn = wait
+        retry, throttled, no_consumer, own, turn, paused = wait
         meter.delivered += 1
         # Most messages wait for one or two things: looking is cheaper than adding nothing.
         if own:
@@ -119,6 +122,9 @@ def measure(delivery: Delivery) -> None:
         if retry:
             meter.retry += retry
             retries += retry
+        if paused:
+            meter.paused += paused
+            pauses += paused
         took = now - entry[_ENQUEUED]
         latency_ns += took
         counts[bisect_left(LATENCY_BOUNDS_NS, took)] += 1
@@ -129,5 +135,6 @@ def measure(delivery: Delivery) -> None:
     waits.no_consumer += stalls
     waits.own += owns
     waits.turn += turns
+    waits.paused += pauses
     total.limited += limited
     total.latency_ns += latency_ns

@@ -10,7 +10,9 @@ from fila.core.fairness import FairnessKey, Ring
 from fila.core.lease import Lease, Leased
 from fila.core.ledger import Group
 from fila.core.meter import QueueMeter
+from fila.core.pause import Pause, Pauses
 from fila.core.rows import QueueRow
+from fila.core.service import Service
 
 if TYPE_CHECKING:
     from fila.core.idempotency import KnownKeys
@@ -29,6 +31,7 @@ class Counters:
         "enqueued",
         "expired",
         "nacked",
+        "purged",
         "redriven",
         "released",
         "requeued",
@@ -44,17 +47,20 @@ class Counters:
         self.released = 0
         self.dead_lettered = 0
         self.redriven = 0
+        self.purged = 0
 
 
 class Queue:
     __slots__ = (
         "armed_ns",
         "batches",
+        "benched",
         "connections",
         "consumers",
         "counters",
         "created_ns",
         "group",
+        "key_pauses",
         "keys",
         "keys_pending",
         "known_keys",
@@ -67,9 +73,12 @@ class Queue:
         "number",
         "on_enqueue",
         "on_failure",
+        "pause",
+        "pauses",
         "pending",
         "ready",
         "ring",
+        "service",
         "stall_ns",
         "stalled_since",
         "touched",
@@ -97,16 +106,22 @@ class Queue:
         self.ready: deque[Consumer] = deque()  # consumers with credit, in the order of their turns
         self.armed_ns = 0
         self.touched = False  # a delivery pass has something to look at
-        # The stall clock: time in which no consumer had credit. It runs from the start.
+        # The stall clock: time in which no consumer had credit, or the queue was paused. It runs
+        # from the start.
         self.stall_ns = 0
         self.stalled_since = now
         self.counters = Counters()
         self.meter: QueueMeter | None = None  # made when somebody measures
         self.batches: dict[str, LeaseBatch] = {}  # filling and open ones
         self.known_keys: KnownKeys | None = None  # None: not looked up since the start
+        self.service = Service(now)
+        self.pause: Pause | None = None
+        self.benched: deque[Consumer] = deque()  # while it is paused: who would stand in `ready`
+        self.key_pauses: dict[bytes, Pause] = {}  # also of keys that have no messages
+        self.pauses: Pauses | None = None  # what is over, for the wait splits; None: nothing
 
     def stall_at(self, now: int) -> int:
-        """Total time without a consumer that has credit, up to `now`."""
+        """Total time without a consumer that has credit, or paused, up to `now`."""
         return self.stall_ns if self.ready else self.stall_ns + now - self.stalled_since
 
     def dlq_name(self) -> str | None:
@@ -114,13 +129,19 @@ class Queue:
         return None if self.name.endswith(DLQ_SUFFIX) else self.name + DLQ_SUFFIX
 
     def add_ready(self, consumer: Consumer, now: int) -> None:
+        consumer.ready = True
+        if self.pause is not None:
+            self.benched.append(consumer)
+            return
         if not self.ready:
             self.stall_ns += now - self.stalled_since
         self.ready.append(consumer)
-        consumer.ready = True
 
     def drop_ready(self, consumer: Consumer, now: int) -> None:
-        self.ready.remove(consumer)
         consumer.ready = False
+        if self.pause is not None:
+            self.benched.remove(consumer)
+            return
+        self.ready.remove(consumer)
         if not self.ready:
             self.stalled_since = now

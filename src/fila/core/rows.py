@@ -11,6 +11,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'g' · group u32 · position u64               → ledger record
               'n'                                          → next queue number u32
               'o' · queue u32 · batch name (UTF-8)         → open batch record
+              'p' · queue u32 · u8 0                       → pause record of the queue
+              'p' · queue u32 · u8 1 · fairness key        → pause record of a key
     idempotency
               'k' · queue u32 · key                        → known key record
               'o' · queue u32 · number u64                 → key
@@ -30,6 +32,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     ledger    u8 1 · now_ns u64 · count8 × (queue u32 · stall_ns u64)
               · (queue u32 · lane u64 · weight u32 · pending u64 · tail u64 · head u64
                  · throttled_ns u64)*
+    pause     u8 1 · since_ns u64 · active_ns u64 · len16 who · len16 reason
 
     open      u8 1 · leased_ns u64 · expires_ns u64 · visibility_ms u64
     batch     · flags u8 (1 running out counts an attempt) · (lease u64)*
@@ -71,6 +74,7 @@ OPEN_BATCH_PREFIX: Final = b"o"
 KNOWN_KEY_PREFIX: Final = b"k"
 KEY_ORDER_PREFIX: Final = b"o"
 KEY_WINDOW_PREFIX: Final = b"w"
+PAUSE_PREFIX: Final = b"p"
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
@@ -92,6 +96,7 @@ _LEDGER_LANE: Final = struct.Struct(">IQIQQQQ")
 _OPEN_BATCH_HEAD: Final = struct.Struct(">BQQQB")
 _KNOWN_KEY: Final = struct.Struct(">BQQ16s")
 _KEY_WINDOW: Final = struct.Struct(">BQQ")
+_PAUSE_HEAD: Final = struct.Struct(">BQQ")
 _U16: Final = struct.Struct(">H")
 _U32: Final = struct.Struct(">I")
 
@@ -308,6 +313,32 @@ def read_ledger(value: bytes) -> LedgerRow:
         clocks.append((queue, stall_ns))
         at += _LEDGER_CLOCK.size
     return LedgerRow(now_ns, clocks, list(_LEDGER_LANE.iter_unpack(value[at:])))
+
+
+def pause_key(queue: int, fairness_key: bytes | None) -> bytes:
+    """Where the pause of a queue (no key) or of one of its keys is kept."""
+    prefix = PAUSE_PREFIX + _QUEUE.pack(queue)
+    return prefix + b"\0" if fairness_key is None else prefix + b"\1" + fairness_key
+
+
+def paused_key(key: bytes) -> bytes | None:
+    """The fairness key a pause row speaks of; None: the whole queue."""
+    return None if key[5] == 0 else key[6:]
+
+
+def pause_row(since_ns: int, active_ns: int, who: str, reason: str) -> bytes:
+    texts = [who.encode(), reason.encode()]
+    head = _PAUSE_HEAD.pack(1, since_ns, active_ns)
+    return b"".join([head, *[_U16.pack(len(text)) + text for text in texts]])
+
+
+def read_pause(value: bytes) -> tuple[int, int, str, str]:
+    """since_ns, active_ns, who, reason."""
+    version, since_ns, active_ns = _PAUSE_HEAD.unpack_from(value)
+    _check(version, "pause")
+    who, at = _read_bytes16(value, _PAUSE_HEAD.size)
+    reason, _ = _read_bytes16(value, at)
+    return since_ns, active_ns, who.decode(), reason.decode()
 
 
 def _read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:

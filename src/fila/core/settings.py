@@ -36,3 +36,6 @@ class Settings(NamedTuple):
     batches_max: int = 10_000  # open lease batches of one queue
     idempotency_keys_max: int = 1_000_000  # keys one queue remembers
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long
+    pause_text_bytes_max: int = 1_024  # of a reason, and of who gave it
+    paused_keys_max: int = 10_000  # of one queue
+    purge_lanes: int = 2_048  # lanes one step of a purge empties

@@ -1,7 +1,8 @@
 """The machine's memory, and the few transitions everything else is made of.
 
 A pending message enters by `store` or `add_pending` and leaves by `remove_head` or by delivery.
-Lane states change only here: EMPTY → READY | DELAYED, READY ⇄ PARKED, DELAYED → READY, any → EMPTY.
+Lane states change only here: EMPTY → READY | DELAYED, READY ⇄ PARKED, DELAYED → READY, any → EMPTY;
+while a key is paused, HELD takes the place of READY and PARKED.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fila.core.lane import (
     DELAYED,
     EMPTY,
     ENTRY_BYTES,
+    HELD,
     KEY,
     PARKED,
     READY,
@@ -58,6 +60,7 @@ class State:
         self.dirty_buckets: list[Bucket] = []
         self.unflushed: dict[Lane, None] = {}
         self.fresh: dict[bytes, bytes] = {}  # bodies not kept in a window and not yet in the store
+        self.purged: dict[Lane, None] = {}  # lanes whose rows in the store are gone with this turn
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []
@@ -106,6 +109,7 @@ class State:
         key = queue.keys.get(fairness_key)
         if key is None:
             key = queue.keys[fairness_key] = FairnessKey(fairness_key)
+            key.pause = queue.key_pauses.get(fairness_key)
         lane = key.lanes[throttle_keys] = Lane(queue, key, number, throttle_keys)
         self.idle[lane] = None
         for name in throttle_keys:
@@ -265,9 +269,10 @@ class State:
             room = settings.window_bytes_total - self.window_bytes
             bytes_max = max(1, min(settings.page_bytes, share, room))
             start = lane.horizon + b"\0"
-            found = self.reader.scan(
-                rows.MESSAGES, start, rows.after(lane.prefix), rows_max, bytes_max
-            )
+            found: list[tuple[bytes, bytes]] = []
+            if lane not in self.purged:
+                end = rows.after(lane.prefix)
+                found = self.reader.scan(rows.MESSAGES, start, end, rows_max, bytes_max)
             size = 0
             for key, value in found:
                 size += len(key) + len(value)
@@ -280,10 +285,12 @@ class State:
 
     def add_ready(self, queue: Queue, consumer: Consumer) -> None:
         """The consumer can take something (again); that may end a stall of its queue."""
-        if self.journal and not queue.ready and queue.pending and self.now > queue.stalled_since:
-            self.events.append(events.stalled(queue, self.now))
+        if queue.pause is None:
+            stalled = not queue.ready and queue.pending and self.now > queue.stalled_since
+            if stalled and self.journal:
+                self.events.append(events.stalled(queue, self.now))
+            self.touch_queue(queue)
         queue.add_ready(consumer, self.now)
-        self.touch_queue(queue)
 
     # --- lane states
 
@@ -300,6 +307,9 @@ class State:
             lane.head_throttled_ns = lane.throttled_ns
             lane.head_active_ns = lane.lost_since = active_ns
         was_parked = lane.state == PARKED
+        if key.pause is not None:
+            lane.state = HELD
+            return
         lane.state = READY
         key.add_lane(lane, active_ns)
         if not key.active:
@@ -310,7 +320,7 @@ class State:
             self.touch_queue(queue)
 
     def make_unready(self, lane: Lane, state: int) -> None:
-        """The lane's head may not go (any more): it is empty, delayed or parked."""
+        """The lane's head may not go (any more): it is empty, delayed, parked or held."""
         queue = lane.queue
         key = lane.key
         active_ns = self.now - queue.stall_at(self.now)

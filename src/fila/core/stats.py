@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
+from fila.core.consumer import Consumer
+from fila.core.fairness import FairnessKey
 from fila.core.machine import Machine
-from fila.core.queue import Counters
+from fila.core.pause import Pause
+from fila.core.queue import Counters, Queue
 from fila.core.rejection import Rejection, queue_not_found
 
 
@@ -14,6 +18,10 @@ class KeyStats(NamedTuple):
     pending: int
     deficit: int
     weight: int
+    delivered: int = 0  # since the broker started
+    oldest_ns: int = 0  # how long its oldest message that may go has waited; 0: none may
+    throttled_ns: int = 0  # how long its lanes stood parked on a bucket, in all
+    pause: Pause | None = None
 
 
 class BucketStats(NamedTuple):
@@ -21,6 +29,15 @@ class BucketStats(NamedTuple):
     tokens: float
     rate: float
     burst: float
+    waiting: int = 0  # lanes in line for it, of all queues
+
+
+class ConsumerStats(NamedTuple):
+    id: str
+    prefetch: int
+    in_flight: int
+    ready: bool  # would be handed a message now
+    held: bool  # its client does not read
 
 
 class QueueStats(NamedTuple):
@@ -32,6 +49,12 @@ class QueueStats(NamedTuple):
     keys: list[KeyStats]  # the deepest first
     buckets: list[BucketStats]
     counters: Counters
+    ready_consumers: int  # those with credit
+    credit: int  # messages they would take now, together
+    stall_ns: int  # how long no consumer had credit, or the queue was paused, in all
+    pause: Pause | None
+    key_pauses: dict[bytes, Pause]  # also of keys without messages
+    members: list[ConsumerStats]
 
 
 class QueueSummary(NamedTuple):
@@ -39,6 +62,7 @@ class QueueSummary(NamedTuple):
     depth: int
     in_flight: int
     consumers: int
+    pause: Pause | None = None
 
 
 def stats(machine: Machine, name: str, keys_max: int) -> QueueStats | Rejection:
@@ -47,12 +71,8 @@ def stats(machine: Machine, name: str, keys_max: int) -> QueueStats | Rejection:
     queue = state.queues.get(name)
     if queue is None:
         return queue_not_found(name)
-    found = [
-        KeyStats(key.name, key.pending, key.deficit, key.weight)
-        for key in queue.keys.values()
-        if key.pending
-    ]
-    found.sort(key=lambda one: (-one.pending, one.key))
+    found = [(-key.pending, key.name, key) for key in queue.keys.values() if key.pending]
+    found.sort()
     names = {
         name
         for key in queue.keys.values()
@@ -64,22 +84,51 @@ def stats(machine: Machine, name: str, keys_max: int) -> QueueStats | Rejection:
         bucket = state.buckets.get(throttle_key)
         if bucket is not None:
             bucket.refill(state.now)
-            buckets.append(BucketStats(throttle_key, bucket.tokens, bucket.rate, bucket.burst))
+            waiting = len(bucket.waiters)
+            buckets.append(
+                BucketStats(throttle_key, bucket.tokens, bucket.rate, bucket.burst, waiting)
+            )
+    standing = [*queue.ready, *queue.benched]
     return QueueStats(
         queue.pending,
         len(queue.leased),
         queue.keys_pending,
         len(queue.consumers),
         state.settings.quantum,
-        found[:keys_max],
+        [key_stats(key, queue, state.now) for _, _, key in found[:keys_max]],
         buckets[:keys_max],
         queue.counters,
+        len(standing),
+        sum(consumer.credit_messages for consumer in standing),
+        queue.stall_at(state.now),
+        queue.pause,
+        dict(itertools.islice(queue.key_pauses.items(), keys_max)),
+        [_member(one) for one in itertools.islice(queue.consumers.values(), keys_max)],
+    )
+
+
+def key_stats(key: FairnessKey, queue: Queue, now: int) -> KeyStats:
+    """One fairness key in numbers."""
+    return KeyStats(
+        key.name,
+        key.pending,
+        key.deficit,
+        key.weight,
+        key.served,
+        max(now - key.lane.head_since(), 0) if key.lane is not None else 0,
+        sum(lane.throttled_at(now) for lane in key.lanes.values()),
+        key.pause,
     )
 
 
 def summaries(machine: Machine) -> list[QueueSummary]:
     """All queues by name."""
     return [
-        QueueSummary(name, queue.pending, len(queue.leased), len(queue.consumers))
+        QueueSummary(name, queue.pending, len(queue.leased), len(queue.consumers), queue.pause)
         for name, queue in sorted(machine.state.queues.items())
     ]
+
+
+def _member(consumer: Consumer) -> ConsumerStats:
+    in_flight = consumer.prefetch - consumer.credit_messages
+    return ConsumerStats(consumer.id, consumer.prefetch, in_flight, consumer.ready, consumer.held)

@@ -19,7 +19,7 @@ from fila.journal.schema import arrow_schema
 from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
-_PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn")
+_PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 
 
 def events_batch(
@@ -65,16 +65,18 @@ def events_batch(
 
 
 def _waits(waits: tuple[Any, ...], since: Any) -> dict[str, Any]:
-    """The five parts of each delivered message's wait in microseconds; null for the others."""
+    """The parts of each delivered message's wait in microseconds; null for the others."""
     size = len(waits)
     known = [wait for wait in waits if wait is not None]
     if not known:
         return {f"wait_{name}_us": pa.nulls(size, pa.int64()) for name in _PARTS}
     delivered = np.fromiter((wait is not None for wait in waits), np.bool_, size)
-    flat = np.fromiter(chain.from_iterable(known), np.int64, 5 * len(known))
+    flat = np.fromiter(chain.from_iterable(known), np.int64, len(_PARTS) * len(known))
     began = since[delivered][:, None]
-    moments = np.concatenate([began, began + np.cumsum(flat.reshape(-1, 5), axis=1)], axis=1)
-    parts = np.zeros((size, 5), np.int64)
+    moments = np.concatenate(
+        [began, began + np.cumsum(flat.reshape(-1, len(_PARTS)), axis=1)], axis=1
+    )
+    parts = np.zeros((size, len(_PARTS)), np.int64)
     parts[delivered] = np.diff(moments // _US, axis=1)
     nulls = ~delivered
     return {

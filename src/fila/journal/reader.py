@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fila.journal import files
-from fila.journal.schema import arrow_schema
+from fila.journal.schema import fitted
 
 
 class Totals(NamedTuple):
@@ -43,7 +43,7 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
         if last <= seen.get((broker, epoch), 0):
             continue
         try:
-            table = pq.ParquetFile(path).read().cast(arrow_schema("events"))
+            table = fitted(pq.ParquetFile(path).read(), "events")
         except FileNotFoundError:
             continue  # retired this moment
         seen[broker, epoch] = last
@@ -55,7 +55,7 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
         fresh = sealed.without(stream.broker, stream.epoch, batches)
         fresh = [batch for batch in fresh if batch["seq"][-1].as_py() > known]
         if fresh:
-            yield pa.Table.from_batches(fresh)
+            yield fitted(pa.Table.from_batches(fresh), "events")
 
 
 def sealed_parts(root: Path, table: str) -> list[Path]:

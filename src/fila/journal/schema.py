@@ -30,6 +30,15 @@ def specification() -> dict[str, Any]:
     return found
 
 
+def fitted(table: Any, name: str) -> Any:
+    """A table as this version knows it; columns that came later than its file are null."""
+    schema = arrow_schema(name)
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(schema.names).cast(schema)
+
+
 @cache
 def arrow_schema(table: str) -> Any:
     """The Arrow schema of one table."""

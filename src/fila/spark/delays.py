@@ -18,13 +18,14 @@ from pyspark.sql import functions as fn
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn")
+PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 _US_PER_MS: Final = 1_000
 
 
 def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
     """The keys that waited longest in all, with where the time went; or one key alone."""
-    waits = [fn.sum(f"wait_{part}_us").alias(part) for part in PARTS]
+    # A part that an older journal does not know is null there.
+    waits = [fn.sum(fn.coalesce(f"wait_{part}_us", fn.lit(0))).alias(part) for part in PARTS]
     wait = fn.unix_micros("ts") - fn.unix_micros("since")
     found = (
         _deliveries(events, key)

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 
 from fila.journal import files
 from fila.journal.files import Stream
-from fila.journal.schema import arrow_schema, specification
+from fila.journal.schema import arrow_schema, fitted, specification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -144,7 +144,9 @@ def _hot(root: str) -> list[tuple[Stream, list[Any]]]:
 def _unsealed(hot: list[tuple[Stream, list[Any]]], parts: list[Part]) -> Any:
     """Hot rows that no sealed part holds."""
     sealed = files.Sealed([part[:4] for part in parts])
-    fresh = []
+    tables = [arrow_schema("events").empty_table()]
     for stream, batches in hot:
-        fresh += sealed.without(stream.broker, stream.epoch, batches)
-    return pa.Table.from_batches(fresh, arrow_schema("events"))
+        fresh = sealed.without(stream.broker, stream.epoch, batches)
+        if fresh:
+            tables.append(fitted(pa.Table.from_batches(fresh), "events"))
+    return pa.concat_tables(tables)

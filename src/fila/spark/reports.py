@@ -37,9 +37,11 @@ _MEANING: Final = {
     "no_consumer": "no consumer had credit",
     "own": "behind older messages of the same key",
     "turn": "other keys had their turns",
+    "paused": "its queue or its key was paused",
 }
 _PART_COLOURS: Final = {
     "retry": "orange", "throttled": "red", "no_consumer": "grey", "own": "sky", "turn": "blue",
+    "paused": "purple",
 }  # fmt: skip
 
 
@@ -105,7 +107,7 @@ def delays_report(events: DataFrame, top: int, key: str) -> Report:
             f"{_MEANING[row['mostly']]}."
         )
     report.said.append(
-        "The broker measured the five parts of each wait; they add up to it to the microsecond."
+        "The broker measured the parts of each wait; they add up to it to the microsecond."
     )
     report.tables = [short, meanwhile]
     bars = [

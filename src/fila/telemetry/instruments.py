@@ -19,7 +19,7 @@ SECONDS: Final = "s"
 BYTES: Final = "By"
 
 OTHER: Final = "other"  # the label of all keys that have no series of their own
-CAUSES: Final = ("retry", "throttled", "no_consumer", "own", "turn")
+CAUSES: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 
 LATENCY_BOUNDS_S: Final = tuple(bound / 1e9 for bound in LATENCY_BOUNDS_NS)
 COMMIT_BOUNDS_S: Final = (
@@ -104,7 +104,7 @@ INSTRUMENTS: Final = (
         (*_K, "cause"),
         "Time that delivered messages of the key had waited, by cause: `retry` (delay), "
         "`throttled` (a bucket was empty), `no_consumer` (none had credit), `own` (older messages "
-        "of the same key), `turn` (other keys had their turns).",
+        "of the same key), `turn` (other keys had their turns), `paused`.",
     ),
     Instrument(
         "fila.scheduler.drr.rounds",

@@ -1,0 +1,168 @@
+"""Pause and resume: a queue, or one fairness key of it, takes no turns for a while.
+
+A paused queue benches its consumers: as if none had credit, so a delivery pass finds nothing to do
+and no bucket keeps tokens for it. The lanes of a paused key leave the ring and their bucket's line.
+Either costs nothing per delivery. Messages are still taken in, and what is leased may be finished.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from fila.core import effect, rows
+from fila.core.batch import DELETE_STATE, PUT_STATE
+from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
+from fila.core.effect import Event
+from fila.core.lane import HELD, PARKED, READY
+from fila.core.pause import Pause, Pauses
+from fila.core.queue import Queue
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.state import State
+
+
+def follow(
+    state: State, queue: Queue, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey
+) -> Rejection | int:
+    """1 when something was paused or resumed, 0 when it was so already (a reason is renewed)."""
+    if isinstance(command, PauseQueue):
+        return _fault(state, command) or _pause_queue(state, queue, command)
+    if isinstance(command, PauseKey):
+        return (
+            _fault(state, command)
+            or _too_many(state, queue, command.fairness_key)
+            or _pause_key(state, queue, command)
+        )
+    if isinstance(command, ResumeQueue):
+        return _resume_queue(state, queue, command.who)
+    return _resume_key(state, queue, command)
+
+
+def load_pauses(state: State, queue: Queue) -> None:
+    """What was paused when the broker went down still is."""
+    prefix = rows.PAUSE_PREFIX + rows.queue_prefix(queue.number)
+    found = state.reader.scan(rows.STATE, prefix, rows.after(prefix), 1 << 62, 1 << 62)
+    for key, value in found:
+        pause = Pause(*rows.read_pause(value))
+        fairness_key = rows.paused_key(key)
+        if fairness_key is None:
+            queue.pause = pause
+        else:
+            queue.key_pauses[fairness_key] = pause
+
+
+def _pause_queue(state: State, queue: Queue, command: PauseQueue) -> int:
+    before = queue.pause
+    queue.pause = _begun(state, queue, command, before)
+    _store(state, queue, None, queue.pause)
+    _tell(state, effect.QUEUE_PAUSED, queue, b"", command.who, command.reason)
+    if before is not None:
+        return 0
+    if queue.ready:
+        queue.benched = queue.ready
+        queue.ready = deque()
+        queue.stalled_since = state.now
+    return 1
+
+
+def _resume_queue(state: State, queue: Queue, who: str) -> int:
+    pause = queue.pause
+    if pause is None:
+        return 0
+    queue.pause = None
+    _over(state, queue, None).add((pause.since_ns, state.now), state.now)
+    queue.ready = queue.benched
+    queue.benched = deque()
+    if queue.ready:
+        queue.stall_ns += state.now - queue.stalled_since
+        state.touch_queue(queue)
+    _tell(state, effect.QUEUE_RESUMED, queue, b"", who, "")
+    return 1
+
+
+def _pause_key(state: State, queue: Queue, command: PauseKey) -> int:
+    name = command.fairness_key
+    before = queue.key_pauses.get(name)
+    pause = queue.key_pauses[name] = _begun(state, queue, command, before)
+    _store(state, queue, name, pause)
+    _tell(state, effect.KEY_PAUSED, queue, name, command.who, command.reason)
+    key = queue.keys.get(name)
+    if key is not None:
+        key.pause = pause
+        for lane in key.lanes.values():
+            if lane.state in (READY, PARKED):
+                state.make_unready(lane, HELD)
+    return 1 if before is None else 0
+
+
+def _resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
+    name = command.fairness_key
+    pause = queue.key_pauses.pop(name, None)
+    if pause is None:
+        return 0
+    active_ns = state.now - queue.stall_at(state.now)
+    span = (pause.active_ns, active_ns, pause.since_ns)
+    _over(state, queue, name).add_key(name, span, state.now)
+    key = queue.keys.get(name)
+    if key is not None:
+        key.pause = None
+        for lane in key.lanes.values():
+            if lane.state == HELD:
+                state.make_ready(lane)
+    _tell(state, effect.KEY_RESUMED, queue, name, command.who, "")
+    return 1
+
+
+def _begun(
+    state: State, queue: Queue, command: PauseQueue | PauseKey, before: Pause | None
+) -> Pause:
+    """A new pause, or one that goes on with another reason."""
+    if before is not None:
+        return Pause(before.since_ns, before.active_ns, command.who, command.reason)
+    active_ns = state.now - queue.stall_at(state.now)
+    return Pause(state.now, active_ns, command.who, command.reason)
+
+
+def _over(state: State, queue: Queue, name: bytes | None) -> Pauses:
+    state.ops(queue.group).append((DELETE_STATE, rows.pause_key(queue.number, name), b""))
+    if queue.pauses is None or queue.pending == 0:
+        queue.pauses = Pauses()  # nobody waits who could remember the earlier ones
+    return queue.pauses
+
+
+def _store(state: State, queue: Queue, name: bytes | None, pause: Pause) -> None:
+    value = rows.pause_row(pause.since_ns, pause.active_ns, pause.who, pause.reason)
+    state.ops(queue.group).append((PUT_STATE, rows.pause_key(queue.number, name), value))
+
+
+def _fault(state: State, command: PauseQueue | PauseKey) -> Rejection | None:
+    bytes_max = state.settings.pause_text_bytes_max
+    for what, text in (("reason", command.reason), ("name of who pauses", command.who)):
+        if len(text.encode()) > bytes_max:
+            return invalid_value(what, f"it is longer than {bytes_max} bytes")
+    return None
+
+
+def _too_many(state: State, queue: Queue, name: bytes) -> Rejection | None:
+    keys_max = state.settings.paused_keys_max
+    if name in queue.key_pauses or len(queue.key_pauses) < keys_max:
+        return None
+    return invalid_value(
+        "fairness key", f'{keys_max} keys of "{queue.name}" are paused already; pause the queue'
+    )
+
+
+def _tell(state: State, kind: str, queue: Queue, name: bytes, who: str, reason: str) -> None:
+    if state.journal:
+        key = queue.keys.get(name) if name else None
+        state.events.append(
+            Event(
+                state.now,
+                kind,
+                queue.name,
+                fairness_key=name,
+                key_pending=key.pending if key is not None else 0,
+                active_keys=queue.ring.keys,
+                reason=reason,
+                consumer=who,
+            )
+        )

@@ -1,0 +1,109 @@
+"""Purge: pending messages of a queue, or of one of its keys, are dropped; what is leased stays.
+
+Rows behind the last key a lane ever delivered are pending, all of them, so a lane is emptied by one
+range delete and single deletes of what was handed back before that. Neighbouring lanes without
+leases share one range. So a purge costs per lane, not per message, however deep the backlog.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fila.core import effect, rows
+from fila.core.batch import DELETE_MESSAGE, DELETE_RANGE
+from fila.core.command import Purge
+from fila.core.effect import Event
+from fila.core.lane import EMPTY, KEY, Lane
+from fila.core.queue import Queue
+from fila.core.state import State
+
+
+class Purgeable(NamedTuple):
+    pending: int
+    lanes: list[tuple[bytes, tuple[bytes, ...]]]  # in the order of their numbers
+
+
+def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
+    """What a purge would empty. For the whole queue that names empty lanes, too: rows between two
+    lanes may only go together with every lane that stands between them."""
+    if fairness_key is None:
+        lanes = [lane for key in queue.keys.values() for lane in key.lanes.values()]
+        pending = queue.pending
+    else:
+        key = queue.keys.get(fairness_key)
+        lanes = list(key.lanes.values()) if key is not None else []
+        pending = key.pending if key is not None else 0
+    lanes.sort(key=lambda lane: lane.number)
+    return Purgeable(pending, [(lane.key.name, lane.throttle_keys) for lane in lanes])
+
+
+def purge(state: State, queue: Queue, command: Purge) -> int:
+    """Empty the lanes. Returns how many messages went."""
+    ops = state.ops(queue.group)
+    purged = 0
+    begin = end = b""  # the range that is being gathered
+    for fairness_key, throttle_keys in command.lanes:
+        key = queue.keys.get(fairness_key)
+        lane = key.lanes.get(throttle_keys) if key is not None else None
+        if lane is None:
+            continue  # forgotten since it was named: it had nothing
+        start = lane.prefix
+        if lane.leased:
+            start = lane.delivered + b"\0"
+            for entry in lane.window:
+                if entry[KEY] > lane.delivered:
+                    break
+                ops.append((DELETE_MESSAGE, entry[KEY], b""))
+        joins = end and not lane.leased and (command.whole or end == lane.prefix)
+        if not joins:
+            _delete(state, queue, begin, end)
+            begin = start
+        end = rows.after(lane.prefix)
+        purged += _empty(state, lane, command.who)
+    _delete(state, queue, begin, end)
+    queue.counters.purged += purged
+    return purged
+
+
+def _delete(state: State, queue: Queue, begin: bytes, end: bytes) -> None:
+    if end:
+        state.ops(queue.group).append((DELETE_RANGE | rows.MESSAGES, begin, end))
+
+
+def _empty(state: State, lane: Lane, who: str) -> int:
+    count = lane.pending
+    if count == 0:
+        return 0
+    key = lane.key
+    queue = lane.queue
+    state.window_bytes -= lane.window_bytes
+    lane.window_bytes = 0
+    lane.window.clear()
+    lane.horizon = b""
+    lane.unflushed = []
+    state.unflushed.pop(lane, None)
+    state.purged[lane] = None
+    lane.pending = 0
+    key.pending -= count
+    queue.pending -= count
+    if key.pending == 0:
+        queue.keys_pending -= 1
+    state.touch(lane)
+    state.make_unready(lane, EMPTY)
+    if state.journal:
+        state.events.append(
+            Event(
+                state.now,
+                effect.PURGED,
+                queue.name,
+                fairness_key=key.name,
+                throttle_keys=lane.throttle_keys,
+                key_pending=key.pending,
+                active_keys=queue.ring.keys,
+                reason=f"messages={count}",
+                consumer=who,
+            )
+        )
+    if lane.leased == 0:
+        state.rest(lane)
+    return count

@@ -1,0 +1,116 @@
+"""Who was served lately: delivered messages per fairness key, in slots of time.
+
+Owns the counts behind "who had its turns while this message waited" and behind service rates. A
+delivery counts on its key alone (`FairnessKey.served`); the slot under way remembers where each key
+stood when it was first served in it. When a slot closes, its busiest keys are kept. Older slots are
+joined, so that a few dozen of them reach back for hours, the coarser the longer ago.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from fila.core.fairness import FairnessKey
+
+SLOT_NS: Final = 1_000_000_000
+SLOTS_MAX: Final = 40
+KEYS_PER_SLOT: Final = 64
+
+
+class Slot(NamedTuple):
+    begin_ns: int
+    end_ns: int
+    served: int
+    keys: dict[bytes, int]  # the busiest ones
+
+
+class Served(NamedTuple):
+    """What a span of time saw."""
+
+    span_ns: int
+    served: float
+    keys: dict[bytes, float]
+
+    def per_second(self, fairness_key: bytes | None = None) -> float:
+        if self.span_ns <= 0:
+            return 0.0
+        served = self.served if fairness_key is None else self.keys.get(fairness_key, 0.0)
+        return served * SLOT_NS / self.span_ns
+
+
+class Service:
+    __slots__ = ("_begin_ns", "_first", "_slots", "mark", "rolls_ns")
+
+    def __init__(self, now: int) -> None:
+        self._begin_ns = now
+        self.rolls_ns = now + SLOT_NS
+        self.mark = 1
+        self._first: list[tuple[FairnessKey, int]] = []
+        self._slots: list[Slot] = []  # the oldest first
+
+    def note(self, key: FairnessKey) -> None:
+        """The key is served for the first time in this slot; its count does not show it yet."""
+        key.mark = self.mark
+        self._first.append((key, key.served))
+
+    def roll(self, now: int) -> None:
+        """Close the slot under way and begin another. Called by the first delivery after its end,
+        so whatever the slot counts fell into its length."""
+        slot = self._current(now)
+        if slot.served:
+            self._slots.append(slot)
+            if len(self._slots) > SLOTS_MAX:
+                self._join(now)
+        self._first = []
+        self.mark += 1
+        self._begin_ns = now
+        self.rolls_ns = now + SLOT_NS
+
+    def since(self, begin_ns: int, now: int) -> Served:
+        """Deliveries from `begin_ns` on; a slot that began earlier counts by its share."""
+        served = 0.0
+        keys: dict[bytes, float] = {}
+        for slot in (*self._slots, self._current(now)):
+            if slot.end_ns <= begin_ns or slot.end_ns <= slot.begin_ns:
+                continue
+            share = 1.0
+            if slot.begin_ns < begin_ns:
+                share = (slot.end_ns - begin_ns) / (slot.end_ns - slot.begin_ns)
+            served += slot.served * share
+            for name, count in slot.keys.items():
+                keys[name] = keys.get(name, 0.0) + count * share
+        return Served(now - begin_ns, served, keys)
+
+    def _current(self, now: int) -> Slot:
+        counts = {key.name: key.served - before for key, before in self._first}
+        end_ns = min(now, self.rolls_ns)
+        return Slot(self._begin_ns, end_ns, sum(counts.values()), _busiest(counts))
+
+    def _join(self, now: int) -> None:
+        """Two neighbours become one: those whose length together is least against their age."""
+        slots = self._slots
+        best = 0
+        least = 0.0
+        for at in range(len(slots) - 1):
+            length = slots[at + 1].end_ns - slots[at].begin_ns
+            coarse = length / (now - slots[at + 1].end_ns + SLOT_NS)
+            if at == 0 or coarse < least:
+                best, least = at, coarse
+        first, second = slots[best], slots[best + 1]
+        keys = dict(first.keys)
+        for name, count in second.keys.items():
+            keys[name] = keys.get(name, 0) + count
+        served = first.served + second.served
+        slots[best : best + 2] = [Slot(first.begin_ns, second.end_ns, served, _busiest(keys))]
+
+
+def _busiest(counts: dict[bytes, int]) -> dict[bytes, int]:
+    if len(counts) <= KEYS_PER_SLOT:
+        return counts
+    return dict(heapq.nlargest(KEYS_PER_SLOT, counts.items(), key=_count))
+
+
+def _count(pair: tuple[bytes, int]) -> int:
+    return pair[1]
