@@ -102,7 +102,7 @@ class Pulse:
         self.tick += 1
         throttled = self._throttled()
         self.buckets.count(self.state.buckets)
-        self._meet()
+        self.meet()
         room = HISTORIES_MAX - self._histories()
         for one in list(self.queues.values()):
             await self._read_keys(one, room)
@@ -126,7 +126,7 @@ class Pulse:
         one = self.queues.get(name)
         return one.tracked.pin(key, self.tick) if one is not None else None
 
-    def _meet(self) -> None:
+    def meet(self) -> None:
         """Queues come and go; one that was deleted and made again is another."""
         queues = self.state.queues
         for name in [name for name in self.queues if name not in queues]:
@@ -154,7 +154,8 @@ class Pulse:
         queue = one.queue
         small = len(queue.keys) <= SMALL_KEYS
         rolls = self.tick % WINDOW_TICKS == 0
-        if not small and not rolls:
+        room_for_more = len(one.tracked.keys) < min(self._keys_max, queue.keys_pending)
+        if not small and not rolls and not room_for_more:
             return
         if rolls:
             one.window = (one.window[1], _waits(queue).delivered)

@@ -82,6 +82,7 @@ class Readings:
 
     def take(self) -> list[Family]:
         """Every instrument with its samples, in the order of the table."""
+        self._pulse.meet()
         self._families = {name: Family(one, []) for name, one in BY_NAME.items()}
         for name, one in self._pulse.queues.items():
             self._queue(name, one)

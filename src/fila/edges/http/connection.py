@@ -71,6 +71,7 @@ class HttpConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._half_closed = False
+        self._streaming = False
 
     # --- the socket
 
@@ -95,7 +96,8 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._half_closed = True
-        return self._task is not None  # the answer is still to go out
+        # An answer is still to go out; a stream has no end, so its client is simply gone.
+        return self._task is not None and not self._streaming
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -152,6 +154,10 @@ class HttpConnection(asyncio.Protocol):
 
     def _head(self, request: h11.Request) -> None:
         names = [name for name, _ in request.headers]
+        size = len(request.target) + sum([len(n) + len(v) + 4 for n, v in request.headers])
+        if size > self._limits.head_bytes_max:  # h11 limits only what has not arrived whole
+            limit = self._limits.head_bytes_max
+            raise HttpError(431, "TooLarge", f"a request's head may have {limit} bytes")
         if b"transfer-encoding" in names and b"content-length" in names:
             raise HttpError(400, "BadRequest", "either Content-Length or Transfer-Encoding")
         if names.count(b"host") != 1 and request.http_version != b"1.0":
@@ -250,6 +256,7 @@ class HttpConnection(asyncio.Protocol):
             ("Connection", "close"),
             *_SECURITY,
         ]
+        self._streaming = True
         try:
             self._write(self._h11.send(h11.Response(status_code=200, headers=headers)))
             async for event in stream.events:
