@@ -150,6 +150,32 @@ def test_dead_letters_are_grouped_by_error_and_redriven(
     assert visitor.post("redrive", {"queue": f"{queue}.dlq", "count": -1}).status == 400
 
 
+def test_pausing_resuming_and_purging(visitor: Visitor, peer: Peer, queue: str) -> None:
+    peer.create_queue(queue, on_enqueue=HOOK)
+    for name in ("a", "b"):
+        peer.enqueue(queue, b"1", b"2", headers={"tenant": name})
+    visitor.wait(lambda _: visitor.get("/api/v1/queue", name=queue).status == 200, "the queue")
+    visitor.allow_posts()
+    [ref] = [row["ref"] for row in visitor.api("keys", queue=queue)["rows"] if row["name"] == "a"]
+    answer = visitor.post("pause", {"queue": queue, "key": ref, "reason": "too loud"}).json()
+    assert answer["paused"]["reason"] == "too loud" and answer["paused"]["since_ms"] > 0
+    stream = peer.consume(queue)
+    assert len(peer.take(stream, 2)) == 2
+    peer.expect_quiet(stream, 0.2)
+    beats(1.1)
+    row = visitor.api("key", queue=queue, key=ref)["key"]
+    assert row["state"] == "paused" and row["paused"]["reason"] == "too loud"
+    assert visitor.post("resume", {"queue": queue, "key": ref}).json() == {"paused": None}
+    assert len(peer.take(stream, 2)) == 2
+    assert visitor.post("pause", {"queue": queue, "reason": "maintenance"}).status == 200
+    peer.enqueue(queue, *[b"m"] * 3)
+    beats(1.1)
+    assert visitor.api("queue", name=queue)["paused"]["reason"] == "maintenance"
+    assert visitor.post("purge", {"queue": queue}).json() == {"purged": 3}
+    assert visitor.post("resume", {"queue": queue}).json() == {"paused": None}
+    assert visitor.post("purge", {"queue": "nowhere"}).code == "QueueNotFound"
+
+
 def test_metrics_parse_as_prometheus_text(visitor: Visitor, peer: Peer, queue: str) -> None:
     name = f'{queue}"\\\n'.strip() + "{é}"
     peer.create_queue(name)

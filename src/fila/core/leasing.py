@@ -24,6 +24,7 @@ from fila.core.consumer import Consumer
 from fila.core.effect import BatchLeased, Event
 from fila.core.lane import Entry, Lane, entry_of
 from fila.core.lease_batch import LeaseBatch
+from fila.core.meter import measure
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.state import MS, State
@@ -244,6 +245,8 @@ def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:
         if delivery.consumer is consumer:
             batch.entries += delivery.entries
             batch.lanes += delivery.lanes
+            if state.measuring:
+                measure(delivery)  # nobody else will see it
         else:
             others.append(delivery)
     state.deliveries = others

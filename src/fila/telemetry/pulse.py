@@ -32,7 +32,7 @@ _NS: Final = 1_000_000_000
 
 COUNTERS: Final = (
     *("enqueued", "delivered", "acked", "nacked", "expired"),
-    *("requeued", "released", "dead_lettered", "redriven"),
+    *("requeued", "released", "dead_lettered", "redriven", "purged"),
 )
 
 

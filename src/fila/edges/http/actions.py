@@ -8,8 +8,10 @@ from typing import Any
 
 from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
+from fila.core.pause import Pause
 from fila.core.rejection import Rejection
 from fila.edges.http.message import HttpError
+from fila.edges.http.views import key_of, paused
 from fila.security.guard import Identity
 from fila.wire import errors
 
@@ -35,6 +37,49 @@ class Actions:
             identity, peer, lambda session, done: session.redrive(queue, count, done)
         )
         return {"redriven": moved}
+
+    async def pause(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
+        queue, key = text_of(fields, "queue"), _key(fields)
+        reason = text_of(fields, "reason")
+
+        def act(session: Session, done: Callable[[int], None]) -> Rejection | None:
+            if key is None:
+                return self._then(session.pause_queue(queue, reason), done)
+            return self._then(session.pause_key(queue, key, reason), done)
+
+        await self._do(identity, peer, act)
+        return {"paused": paused(self._pause_of(queue, key))}
+
+    async def resume(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
+        queue, key = text_of(fields, "queue"), _key(fields)
+
+        def act(session: Session, done: Callable[[int], None]) -> Rejection | None:
+            if key is None:
+                return self._then(session.resume_queue(queue), done)
+            return self._then(session.resume_key(queue, key), done)
+
+        await self._do(identity, peer, act)
+        return {"paused": paused(self._pause_of(queue, key))}
+
+    async def purge(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
+        queue, key = text_of(fields, "queue"), _key(fields)
+        purged = await self._do(
+            identity, peer, lambda session, done: session.purge(queue, key, done)
+        )
+        return {"purged": purged}
+
+    def _then(self, refused: Rejection | None, done: Callable[[int], None]) -> Rejection | None:
+        """Done when what the turn did is committed."""
+        if refused is None:
+            self._sessions.broker.begin()
+            self._sessions.broker.after_commit(lambda: done(0))
+        return refused
+
+    def _pause_of(self, queue: str, key: str | None) -> Pause | None:
+        found = self._sessions.broker.machine.state.queues.get(queue)
+        if found is None:
+            return None
+        return found.pause if key is None else found.key_pauses.get(key.encode())
 
     async def _do(
         self,
@@ -70,6 +115,16 @@ class _NoDoor:
     def flush(self) -> None: ...
 
     def expelled(self, why: Rejection) -> None: ...
+
+
+def _key(fields: dict[str, Any]) -> str | None:
+    """The fairness key an action is about, if it is about one."""
+    if fields.get("key") is None:
+        return None
+    try:
+        return key_of(text_of(fields, "key")).decode()
+    except UnicodeDecodeError as error:
+        raise HttpError(400, "BadRequest", "a key that is no text cannot be named here") from error
 
 
 def refuse(why: Rejection | None) -> None:

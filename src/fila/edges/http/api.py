@@ -53,6 +53,9 @@ class Api:
         self._encoded: dict[tuple[str, _Wish], bytes] = {}
         self._actions: dict[str, Callable[[Identity, str, dict[str, Any]], Awaitable[Any]]] = {
             "redrive": actions.redrive,
+            "pause": actions.pause,
+            "resume": actions.resume,
+            "purge": actions.purge,
         }
 
     async def serve(self, request: Request) -> Response | EventStream:

@@ -17,6 +17,7 @@ from fila.core.bucket import Bucket
 from fila.core.fairness import FairnessKey
 from fila.core.lane import DELAYED, PARKED
 from fila.core.meter import LATENCY_BOUNDS_NS, NOTHING
+from fila.core.pause import Pause
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.edges.http import pages
 from fila.edges.http.message import HttpError
@@ -100,7 +101,7 @@ class Views:
             "throttled": one.throttled,
             "dlq": self._dlq(queue),
             "is_dlq": name.endswith(DLQ_SUFFIX),
-            "paused": None,
+            "paused": paused(queue.pause),
             "rates": {field: _short(one.rates[COUNTERS.index(field)]) for field in _RATES},
         }
 
@@ -306,7 +307,7 @@ def _key_row(key: FairnessKey, one: QueuePulse) -> Document:
         "weight": key.weight,
         "deficit": key.deficit,
         "state": _state(key),
-        "paused": None,
+        "paused": paused(key.pause),
         "delivered": reading[0],
         "rate": _short(rate) if rate is not None else None,
         "share": _short(share.share),
@@ -317,7 +318,15 @@ def _key_row(key: FairnessKey, one: QueuePulse) -> Document:
     }
 
 
+def paused(pause: Pause | None) -> Document | None:
+    if pause is None:
+        return None
+    return {"since_ms": pause.since_ns // _MS, "by": pause.who, "reason": pause.reason}
+
+
 def _state(key: FairnessKey) -> str:
+    if key.pause is not None:
+        return "paused"
     if key.active:
         return "ready"
     states = [lane.state for lane in key.lanes.values() if lane.pending]
