@@ -1,6 +1,6 @@
 """Spark's reports over a journal of five million events: each under thirty seconds in local[2].
 
-    python -m bench.pipeline [events]
+    python -m bench.pipeline [--full]
 
 Owns a journal made for the purpose: whole lifecycles (enqueued, delivered, acked) of a thousand
 tenants in ten queues over an hour, served in turn. Times include reading, not starting Spark.
@@ -8,7 +8,6 @@ tenants in ten queues over an hour, served in turn. Times include reading, not s
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -20,14 +19,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench import command
+from bench.record import Findings, Row, Target
 from fila.journal.files import Stream, seal
 from fila.journal.schema import arrow_schema
-from fila.spark.delays import delays, served_meanwhile
-from fila.spark.errors import errors
+from fila.spark import reports
 from fila.spark.events import read_events
-from fila.spark.fairness import fairness, summary
-from fila.spark.funnel import funnel
-from fila.spark.latency import latency
+from fila.spark.gaps import gaps_of
+from fila.spark.replay import Changes
 from fila.spark.session import get_spark
 
 EVENTS = 5_000_000
@@ -39,37 +38,58 @@ SPAN_US = 3_600 * 1_000_000
 START_US = 1_790_000_000 * 1_000_000
 
 
-def main() -> int:
-    events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
+def run(full: bool) -> Findings:
+    events = EVENTS if full else EVENTS // 10
     root = Path(tempfile.mkdtemp(prefix="fila-bench-pipeline-"))
     try:
-        began = time.monotonic()
         write_journal(root, events)
         size = sum(path.stat().st_size for path in root.rglob("*.parquet"))
-        print(f"{events:,} events, {size / 1e6:.0f} MB, made in {time.monotonic() - began:.0f} s")
         spark = get_spark("local[2]", app="fila bench")
         found = read_events(spark, str(root))
-
-        def why() -> Any:
-            slow = delays(found).persist()
-            slow.collect()
-            return served_meanwhile(found, slow).collect()
-
-        jobs: dict[str, Callable[[], Any]] = {
-            "fairness": lambda: summary(fairness(found, 60.0)).collect(),
-            "delays": why,
-            "latency": lambda: latency(found).collect(),
-            "funnel": lambda: funnel(found).collect(),
-            "errors": lambda: errors(found).collect(),
-        }
-        seconds = {name: timed(job) for name, job in jobs.items()}
+        rows: list[Row] = []
+        for name, job in jobs(found).items():
+            seconds = timed(job)
+            rows.append({"report": name, "seconds": seconds})
+            print(f"{name:<10} {seconds:6.1f} s", flush=True)
         spark.stop()
     finally:
         shutil.rmtree(root)
-    for name, taken in seconds.items():
-        print(f"{name:<10} {taken:6.1f} s  {'ok' if taken < LIMIT_S else 'TOO SLOW'}")
-    print(json.dumps({"events": events, "seconds": seconds}))
-    return int(any(taken >= LIMIT_S for taken in seconds.values()))
+    slowest = max(rows, key=lambda row: float(row["seconds"]))
+    # The limit is for five million events; starting a job costs the same for fewer.
+    return Findings(
+        f"Spark's reports in local[2] over {events:,} events ({size / 1e6:.0f} MB of Parquet): "
+        f"{QUEUES} queues, {TENANTS} tenants each, an hour. Times include reading, not starting "
+        "Spark.",
+        {"Reports": rows},
+        [
+            Target(
+                f"the slowest report over {events:,} events",
+                f"< {LIMIT_S:g} s",
+                f"{slowest['report']}, {slowest['seconds']} s",
+                float(slowest["seconds"]) < LIMIT_S,
+            )
+        ],
+        [],
+    )
+
+
+def jobs(found: Any) -> dict[str, Callable[[], Any]]:
+    """Each report as it is made for a reader, with everything it collects."""
+    return {
+        "fairness": lambda: reports.fairness_report(
+            found, reports.fitting_window_s(found), 1, gaps=gaps_of(found)
+        ),
+        "delays": lambda: reports.delays_report(found, 20, ""),
+        "latency": lambda: reports.latency_report(found),
+        "funnel": lambda: reports.funnel_report(found, by_key=True),
+        "errors": lambda: reports.errors_report(found, 20),
+        "whatif": lambda: reports.whatif_report(
+            found.where("queue in ('queue-0', '')"),
+            found,
+            Changes(weights={"tenant-1": 5}),
+            0,
+        ),
+    }
 
 
 def timed(job: Callable[[], Any]) -> float:
@@ -142,4 +162,4 @@ def _part(first: int, size: int, events: int, rng: np.random.Generator) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(0 if command.main("pipeline", run) else 1)

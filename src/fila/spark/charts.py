@@ -31,9 +31,14 @@ class Bar(NamedTuple):
     note: str = ""
 
 
-def share_over_time(panels: Sequence[Panel], times: Sequence[str], title: str) -> str:
-    """Small multiples on one scale: a line for what was delivered, an area for the fair share."""
-    top = max([1.0, *(value for panel in panels for value in panel.got + panel.fair)])
+def share_over_time(
+    panels: Sequence[Panel], times: Sequence[str], title: str, doubtful: Sequence[int] = ()
+) -> str:
+    """Small multiples: a line for what was delivered, an area for the fair share.
+
+    Each has a scale of its own, or the quiet keys would all be flat lines beside a noisy one. Times
+    that are doubtful are shaded.
+    """
     width = WIDTH - _LABEL - _RIGHT
     steps = max(1, len(times) - 1)
     height = len(panels) * _PANEL_HEIGHT + 24
@@ -42,14 +47,23 @@ def share_over_time(panels: Sequence[Panel], times: Sequence[str], title: str) -
     for row, panel in enumerate(panels):
         base = row * _PANEL_HEIGHT + _PANEL_HEIGHT - 14
         tall = _PANEL_HEIGHT - 30
+        top = max([1.0, *panel.got, *panel.fair])
 
-        def place(at: int, value: float, base: int = base, tall: int = tall) -> str:
+        def place(
+            at: int, value: float, base: int = base, tall: int = tall, top: float = top
+        ) -> str:
             return f"{_LABEL + at * width / steps:.1f},{base - value / top * tall:.1f}"
 
         fair = " ".join(place(at, value) for at, value in enumerate(panel.fair))
         got = " ".join(place(at, value) for at, value in enumerate(panel.got))
         end = _LABEL + (len(times) - 1) * width / steps
         area = f"{_LABEL},{base} {fair} {end:.1f},{base}"
+        for at in doubtful:
+            left = max(_LABEL, _LABEL + (at - 0.5) * width / steps)
+            drawn.append(
+                f'<rect class="gap" x="{left:.1f}" y="{base - tall}" '
+                f'width="{width / steps:.1f}" height="{tall}"/>'
+            )
         drawn.append(
             f'<text class="label" x="{_LABEL - 12}" y="{base - tall / 2:.0f}">'
             f"{escape(_short(panel.label))}</text>"

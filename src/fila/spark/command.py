@@ -16,6 +16,7 @@ from fila.spark.session import get_spark, working
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from fila.spark.gaps import Gap
     from fila.spark.report import Report
 
 # What keys held before the time asked for is known from the snapshots, one a minute by default.
@@ -43,19 +44,28 @@ def run(request: Request) -> list[Report]:
         return [_doctor(request)]
     spark = get_spark(request.master, request.remote, request.conf, f"fila {request.verb}")
     with working(spark, request.verb):
-        return _reports(spark, request)
+        from fila.spark import reports
+        from fila.spark.gaps import gaps_of
+
+        if request.verb == "compact":
+            return [reports.compact_report(spark, request.journal, datetime.now(UTC).date())]
+        events = _events(spark, request)
+        gaps = gaps_of(events)
+        made = _reports(spark, request, events, gaps)
+        for one in made:
+            one.said += reports.gaps_said(gaps)
+        return made
 
 
-def _reports(spark: SparkSession, request: Request) -> list[Report]:
+def _reports(
+    spark: SparkSession, request: Request, events: DataFrame, gaps: list[Gap]
+) -> list[Report]:
     from fila.spark import reports
     from fila.spark.replay import Changes
 
     options = request.options
-    if request.verb == "compact":
-        return [reports.compact_report(spark, request.journal, datetime.now(UTC).date())]
-    events = _events(spark, request)
     if request.verb == "fairness":
-        return [_fairness(spark, request, events)]
+        return [_fairness(spark, request, events, gaps)]
     if request.verb == "delays":
         return [reports.delays_report(events, options["top"], options["key"])]
     if request.verb == "latency":
@@ -72,7 +82,7 @@ def _reports(spark: SparkSession, request: Request) -> list[Report]:
         return [reports.whatif_report(events, settings, changes, options["recorded_quantum"])]
     assert request.verb == "report"
     return [
-        _fairness(spark, request, events),
+        _fairness(spark, request, events, gaps),
         reports.delays_report(events, options["top"], ""),
         reports.latency_report(events),
         reports.funnel_report(events, by_key=False),
@@ -80,13 +90,15 @@ def _reports(spark: SparkSession, request: Request) -> list[Report]:
     ]
 
 
-def _fairness(spark: SparkSession, request: Request, events: DataFrame) -> Report:
+def _fairness(spark: SparkSession, request: Request, events: DataFrame, gaps: list[Gap]) -> Report:
     from fila.spark import reports
 
     window_s = request.options["window"] or reports.fitting_window_s(events)
     if request.start is not None:
         events = _events(spark, request, start=request.start - _LOOK_BACK)
-    return reports.fairness_report(events, window_s, request.options["quantum"], request.start)
+    return reports.fairness_report(
+        events, window_s, request.options["quantum"], request.start, gaps
+    )
 
 
 def _doctor(request: Request) -> Report:

@@ -38,7 +38,7 @@ ON_FAILURE: Final = """function on_failure(msg)
   return { action = "retry", delay_ms = 200 * msg.attempts }
 end"""
 QUIET: Final = ("acme", "globex", "initech")
-_WORK_PER_S: Final = 400
+_WORK_PER_S: Final = 1_200
 _PREFETCH: Final = 20
 _READY_S: Final = 30.0
 
@@ -66,7 +66,7 @@ def trouble(address: str, seconds: float) -> None:
         client.create_queue(QUEUE, on_enqueue=ON_ENQUEUE, on_failure=ON_FAILURE)
         worker = threading.Thread(target=_work, args=(address, ends_at))
         _send(client, "noisy", round(400 * seconds))
-        _send(client, "gold", round(220 * seconds), weight="3")
+        _send(client, "gold", round(400 * seconds), weight="3")
         _send(client, "mailer", round(40 * seconds), provider=PROVIDER)
         worker.start()
         rng = random.Random(1)

@@ -9,8 +9,9 @@ Owns the definition of a fair share and of the verdict.
                 with fewer than two such keys there is nothing to compare
 
 A key that is ready and gets nothing has no events of its own: its last count is carried forward.
-Left out of the verdict are keys that may not have been ready all the time although they were when
-last seen: parked on a bucket, delayed by a retry, or with a changed weight.
+A lane that parks says so, and takes its messages out of that count. Left out of the verdict are
+keys that may not have been ready all the time although they were when last seen (delayed by a
+retry), keys whose weight changed, and windows that a gap of the record touches.
 
 One scan; the events meet once, aggregated per key and window, and everything after works on that.
 """
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as fn
 
+from fila.spark.gaps import Gap, incomplete
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
@@ -29,14 +32,16 @@ MS_PER_S: Final = 1_000
 # Events that tell a key's counts, and those of them whose weight becomes the key's.
 _COUNTING: Final = (
     "enqueued", "requeued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven",
-    "released", "snapshot",
+    "released", "parked", "throttled", "snapshot",
 )  # fmt: skip
 _WEIGHING: Final = ("enqueued", "redriven", "dead_lettered", "snapshot")
 _RUN: Final = ("broker", "epoch", "queue")  # one ring: a restart begins another
 _EPSILON: Final = 1e-9
 
 
-def fairness(events: DataFrame, window_s: float = 10.0, quantum: int = 1) -> DataFrame:
+def fairness(
+    events: DataFrame, window_s: float = 10.0, quantum: int = 1, gaps: list[Gap] | None = None
+) -> DataFrame:
     """One row per queue, window and key that had something ready or delivered."""
     window_us = round(window_s * 1e6)
     counted = _per_window(events, window_us)
@@ -54,6 +59,7 @@ def fairness(events: DataFrame, window_s: float = 10.0, quantum: int = 1) -> Dat
         dealt.withColumn("ratio", ratio)
         .withColumn("jain", fn.sum("ratio").over(ring) ** 2
                     / (fn.count("ratio").over(ring) * fn.sum(fn.col("ratio") ** 2).over(ring)))
+        .withColumn("incomplete", incomplete(gaps or [], window_us))
         .withColumn("judged_keys", fn.count(per_weight).over(ring))
         .withColumn("spread", fn.max(per_weight).over(ring) - fn.min(per_weight).over(ring))
     )  # fmt: skip
@@ -71,7 +77,8 @@ def fairness(events: DataFrame, window_s: float = 10.0, quantum: int = 1) -> Dat
         "judged_keys",
         fn.round("spread", 6).alias("spread"),
         fn.lit(quantum).alias("bound"),
-        fn.when(fn.col("judged_keys") < 2, "-")
+        "incomplete",
+        fn.when((fn.col("judged_keys") < 2) | fn.col("incomplete"), "-")
         .when(fn.col("spread") <= quantum + _EPSILON, "PASS")
         .otherwise("FAIL")
         .alias("verdict"),
@@ -110,25 +117,21 @@ def _per_window(events: DataFrame, window_us: int) -> DataFrame:
         return fn.floor(fn.unix_micros(fn.col(time)) / fn.lit(window_us)).cast("long")
 
     event = fn.col("event")
-    throttled = event == "throttled"
-    counts = ~throttled
     delivered = event == "delivered"
     delayed = fn.col("ready_at") > fn.col("ts")
     weighs = event.isin(*_WEIGHING)
     return (
-        events.where(event.isin(*_COUNTING, "throttled"))
+        events.where(event.isin(*_COUNTING))
         .groupBy(*_RUN, "fairness_key", window_of("ts").alias("window"))
         .agg(
             fn.sum(fn.when(delivered, 1).otherwise(0)).alias("delivered"),
-            fn.min(fn.when(counts, fn.col("key_eligible"))).alias("eligible_min"),
-            fn.max_by("key_eligible", fn.when(counts, fn.col("seq"))).alias("eligible_end"),
+            fn.min("key_eligible").alias("eligible_min"),
+            fn.max_by("key_eligible", "seq").alias("eligible_end"),
             fn.max_by("weight", fn.when(weighs, fn.col("seq"))).alias("weight_end"),
             fn.min(fn.when(weighs, fn.col("weight"))).alias("weight_min"),
             fn.max(fn.when(weighs, fn.col("weight"))).alias("weight_max"),
             fn.max_by("weight", fn.when(delivered, fn.col("seq"))).alias("weight_served"),
-            fn.min(fn.when(throttled, window_of("since"))).alias("parked_from"),
             fn.max(fn.when(delayed, window_of("ready_at"))).alias("delayed_to"),
-            fn.max(fn.size("throttle_keys") > 0).alias("throttles"),
         )
     )
 
@@ -138,7 +141,6 @@ def _carried(counted: DataFrame) -> DataFrame:
     by_key = Window.partitionBy(*_RUN, "fairness_key").orderBy("window")
     until_now = by_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     before = by_key.rowsBetween(Window.unboundedPreceding, -1)
-    after = by_key.rowsBetween(1, Window.unboundedFollowing)
     last_window = fn.max("window").over(Window.partitionBy(*_RUN))
     served = fn.last("weight_served", ignorenulls=True)
     known = (
@@ -149,9 +151,7 @@ def _carried(counted: DataFrame) -> DataFrame:
         .withColumn("weight_start", fn.last("weight_end", ignorenulls=True).over(before))
         .withColumn("weight_key", fn.last("weight_end", ignorenulls=True).over(until_now))
         .withColumn("weight", fn.coalesce("weight_key", served.over(until_now), fn.lit(1)))
-        .withColumn("parked_after", fn.min("parked_from").over(after))
         .withColumn("delayed_to", fn.max("delayed_to").over(until_now))
-        .withColumn("throttles", fn.max("throttles").over(until_now))
         .withColumn("own_window", fn.col("window"))
     )
     silent_to = fn.coalesce(fn.col("next_window") - 1, fn.col("last_window"))
@@ -163,13 +163,7 @@ def _carried(counted: DataFrame) -> DataFrame:
         (fn.coalesce("weight_start", "weight") == fn.col("weight"))
         & (fn.coalesce("weight_min", "weight") == fn.coalesce("weight_max", "weight"))
     )
-    parked = (fn.least("parked_from", "parked_after") <= fn.col("window")) & ~silent
-    held = (
-        fn.coalesce(parked, fn.lit(False))
-        | fn.coalesce(fn.col("parked_after") <= fn.col("window"), fn.lit(False))
-        | fn.coalesce(fn.col("delayed_to") >= fn.col("window"), fn.lit(False))
-        | (silent & fn.coalesce("throttles", fn.lit(False)))
-    )
+    held = fn.coalesce(fn.col("delayed_to") >= fn.col("window"), fn.lit(False))
     ready = silent | (
         (fn.coalesce("eligible_start", fn.lit(0)) > 0)
         & (fn.coalesce("eligible_min", fn.lit(1)) > 0)

@@ -29,6 +29,7 @@ svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 svg .axis, svg .grid { stroke: var(--line); } svg .hover { fill: transparent; }
 svg .fair { fill: var(--grey); fill-opacity: .35; }
 svg .got { fill: none; stroke: var(--blue); stroke-width: 2; }
+svg .gap { fill: var(--orange); fill-opacity: .25; }
 svg .span { stroke: var(--line); stroke-width: 3; }
 svg .retry { fill: var(--orange); } svg .throttled { fill: var(--red); }
 svg .no_consumer { fill: var(--grey); } svg .own { fill: var(--sky); }
@@ -83,12 +84,19 @@ def _table(one: Table) -> str:
                 mark = f' class="{value}"' if value in ("PASS", "FAIL") else ""
                 cells.append(f"<td{mark}>{escape(value)}</td>")
             else:
-                cells.append(f'<td class="number">{value:,}</td>')
+                cells.append(f'<td class="number">{_number(value)}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     left = len(one.rows) - _ROWS_MAX
     more = f"<p>… and {left:,} more rows.</p>" if left > 0 else ""
     said = f"<p>{escape(one.said)}</p>" if one.said else ""
     return f'{said}<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>{more}'
+
+
+def _number(value: float) -> str:
+    """As many digits as somebody reads; programs have --output json."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def _marked(line: str) -> str:

@@ -6,7 +6,7 @@ Owns what is said about a result. The numbers are the jobs'.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as fn
@@ -18,6 +18,7 @@ from fila.spark.charts import Bar, Panel, percentile_dots, share_over_time, stac
 from fila.spark.errors import errors
 from fila.spark.fairness import fairness, summary
 from fila.spark.funnel import funnel
+from fila.spark.gaps import Gap
 from fila.spark.latency import PERCENTILES, latency
 from fila.spark.page import figure
 from fila.spark.report import Report, Table, table_of
@@ -54,9 +55,15 @@ def fitting_window_s(events: DataFrame) -> float:
     return float(next((step for step in _STEPS_S if span_s / step <= _WINDOWS), _STEPS_S[-1]))
 
 
-def fairness_report(events: DataFrame, window_s: float, quantum: int, start: Any = None) -> Report:
+def fairness_report(
+    events: DataFrame,
+    window_s: float,
+    quantum: int,
+    start: Any = None,
+    gaps: list[Gap] | None = None,
+) -> Report:
     """`start` hides windows that were read only to know what keys held before it."""
-    shares = fairness(events, window_s, quantum)
+    shares = fairness(events, window_s, quantum, gaps)
     if start is not None:
         shares = shares.where(fn.col("window_start") >= fn.lit(start))
     shares = shares.persist()
@@ -74,6 +81,12 @@ def fairness_report(events: DataFrame, window_s: float, quantum: int, start: Any
         "than it had ready. Jain's index is 1 when everybody got the fair share, and 1/n when one "
         "of n got all.",
     ]
+    marked = {(row["queue"], row["window_start"]) for row in documents if row["incomplete"]}
+    if marked:
+        report.said.append(
+            f"{_count_of(len(marked), 'window')} not judged: a gap of the record touches them "
+            "(shaded in the picture), or not every key's counts were known again."
+        )
     report.tables = [short]
     if failed:
         worst = sorted(failed, key=lambda row: (-row["spread"], row["ratio"] or 0))[:10]
@@ -90,19 +103,14 @@ def fairness_report(events: DataFrame, window_s: float, quantum: int, start: Any
 def delays_report(events: DataFrame, top: int, key: str) -> Report:
     slow = delaying.delays(events, top, key).persist()
     short = table_of(slow, "delays")
-    served = delaying.served_meanwhile(events, slow).orderBy(
-        "queue", "fairness_key", fn.desc("served")
-    )
-    meanwhile = table_of(
-        served, "served_meanwhile", "Who was served while they waited, the most first:"
-    )
+    meanwhile = _meanwhile(table_of(delaying.served_meanwhile(events, slow), "served").documents())
     report = Report("delays", "Why did tenants wait?", frame=slow, rows=short)
     for row in short.documents()[:3]:
         if row["mostly"] == "-":
             continue
         percent = 100 * row[f"{row['mostly']}_ms"] / row["wait_ms"]
         report.said.append(
-            f"{row['fairness_key']} in {row['queue']} waited {row['wait_mean_ms']:,.1f} ms on "
+            f"{row['fairness_key']} in {row['queue']} waited {_time(row['wait_mean_ms'])} on "
             f"average over {row['deliveries']:,} deliveries, {percent:.0f} % of it: "
             f"{_MEANING[row['mostly']]}."
         )
@@ -114,7 +122,7 @@ def delays_report(events: DataFrame, top: int, key: str) -> Report:
         Bar(
             row["fairness_key"],
             [(part, row[f"{part}_ms"] / row["deliveries"]) for part in delaying.PARTS],
-            f"{row['wait_mean_ms']:,.1f} ms",
+            _time(row["wait_mean_ms"]),
         )
         for row in short.documents()[:_BARS]
     ]
@@ -123,6 +131,19 @@ def delays_report(events: DataFrame, top: int, key: str) -> Report:
         picture = stacked_bars(bars, "mean wait per delivery, by cause", "ms")
         report.pictures = [figure(picture, "Mean wait of one delivery, by cause.", key_of)]
     return report
+
+
+def _meanwhile(rows: list[dict[str, Any]]) -> Table:
+    """One row per key that waited, the most served first."""
+    by_key: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    for row in rows:
+        by_key[row["queue"], row["fairness_key"]].append((row["served"], row["served_key"]))
+    told = [
+        (queue, key, ", ".join(f"{name} {count:,}" for count, name in sorted(served, reverse=True)))
+        for (queue, key), served in sorted(by_key.items())
+    ]
+    columns = ["queue", "fairness_key", "served_meanwhile"]
+    return Table("served_meanwhile", columns, told, "Who was served while they waited:")
 
 
 def latency_report(events: DataFrame) -> Report:
@@ -179,9 +200,9 @@ def whatif_report(events: DataFrame, settings: DataFrame, changes: Changes, quan
         report.failed = True
         names = ", ".join(doubtful) or "an empty record"
         report.said.append(
-            f"Not compared: the replay of {names} does not give the recorded waits. Is the "
-            "recorded quantum right (--recorded-quantum), was part of the journal lost, does a "
-            "limit span several queues?"
+            f"Not compared: the replay of {names} does not give the recorded waits. Did the "
+            "quantum change within the record (--recorded-quantum), was part of the journal lost, "
+            "does a limit span several queues?"
         )
         return report
     report.tables.append(
@@ -217,7 +238,9 @@ def _share_picture(queue: str, rows: list[dict[str, Any]]) -> str:
     short = sorted(
         by_key, key=lambda key: sum(row["delivered"] - row["fair_share"] for row in by_key[key])
     )
-    chosen = list(dict.fromkeys(busiest[: _PANELS // 2] + short[: _PANELS // 2]))
+    chosen = list(dict.fromkeys(busiest[: _PANELS // 2] + short[: _PANELS // 2] + busiest))[
+        :_PANELS
+    ]
     panels = []
     for key in chosen:
         got = {row["window_start"]: row for row in by_key[key]}
@@ -229,14 +252,40 @@ def _share_picture(queue: str, rows: list[dict[str, Any]]) -> str:
             )
         )
     title = f"queue {queue}: deliveries per window against the fair share"
+    doubtful = {row["window_start"] for row in rows if row["incomplete"]}
     return figure(
-        share_over_time(panels, [time[11:19] for time in times], title),
+        share_over_time(
+            panels,
+            [time[11:19] for time in times],
+            title,
+            [at for at, time in enumerate(times) if time in doubtful],
+        ),
         f"Queue {queue}, deliveries per window. The line is what the key got, the area its fair "
         "share: a line below the area is a tenant who got too little. Keys whose line follows the "
         f"area were treated fairly, however busy the others were. Shown: {len(panels)} of "
         f"{_count_of(len(by_key), 'key')}.",
         {"delivered": "blue", "fair share": "grey"},
     )
+
+
+def gaps_said(gaps: list[Gap]) -> list[str]:
+    """What readers of any report have to know about them."""
+    if not gaps:
+        return []
+    first, last = min(gap.start_us for gap in gaps), max(gap.end_us for gap in gaps)
+    lost = sum(gap.lost for gap in gaps)
+    return [
+        f"{_count_of(lost, 'event')} missing from the record, in {_count_of(len(gaps), 'gap')} "
+        f"between {_moment(first)} and {_moment(last)}: counts are short by that many."
+    ]
+
+
+def _moment(us: int) -> str:
+    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _time(ms: float) -> str:
+    return f"{ms / 1000:,.1f} s" if ms >= 10_000 else f"{ms:,.1f} ms"
 
 
 def _by(rows: list[dict[str, Any]], column: str) -> dict[str, list[dict[str, Any]]]:

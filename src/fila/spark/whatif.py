@@ -22,6 +22,7 @@ from fila.spark.trace import COLUMNS, Setting, trace_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+QUANTUM: Final = "scheduler.quantum"
 RECORDED: Final = "recorded"
 REPLAYED: Final = "replayed"
 CHANGED: Final = "changed"
@@ -37,11 +38,12 @@ def whatif(
     events: DataFrame,
     settings: DataFrame,
     changes: Changes,
-    quantum: int = 1,
+    quantum: int = 0,
 ) -> DataFrame:
     """Waits per queue, key and scenario: recorded, replayed, and replayed with the changes.
 
-    `settings` are events too: the config_changed ones, which may lie before the record.
+    `settings` are events too: the config_changed ones, which may lie before the record. They tell
+    the quantum the broker ran with, unless it is given.
     """
     known = [
         Setting(int(row["at_us"]), *row["reason"].split("=", 1))
@@ -50,12 +52,20 @@ def whatif(
         .orderBy("epoch", "seq")
         .collect()
     ]
+    quantum = quantum or quantum_of(known)
+    known = [one for one in known if one.key != QUANTUM]
     of_queues = events.where((fn.col("queue") != "") & ~fn.col("queue").endswith(".dlq"))
     return (
         of_queues.select(*COLUMNS)
         .groupBy("queue")
         .applyInArrow(_replayed(known, changes, quantum), SCHEMA)
     )
+
+
+def quantum_of(settings: list[Setting]) -> int:
+    """The quantum of the newest run; that of a broker that says nothing is 1."""
+    told = [int(one.value) for one in settings if one.key == QUANTUM]
+    return told[-1] if told else 1
 
 
 def calibration(waits: DataFrame) -> DataFrame:
