@@ -14,6 +14,7 @@ from fila.core.effect import Event
 from fila.journal import files
 from fila.journal.columns import events_batch
 from fila.journal.files import Stream
+from fila.journal.recovery import gap_count
 from fila.spark.events import read_events
 from fila.spark.session import get_spark
 
@@ -54,5 +55,6 @@ def journal(spark: SparkSession, tmp_path: Path) -> Journal:
 
 
 def write(root: Path, events: list[Event], epoch: int = EPOCH, first_seq: int = 1) -> list[Path]:
-    batch = events_batch(events, first_seq, BROKER, epoch)
+    counts = [gap_count(one) for one in events]
+    batch = events_batch(events, first_seq, BROKER, epoch, counts)
     return files.seal(root, Stream("events", BROKER, epoch), [batch])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fila.core.effect import DELIVERED, ENQUEUED, SNAPSHOT, THROTTLED, Event
+from fila.core.effect import DELIVERED, ENQUEUED, PARKED, SNAPSHOT, THROTTLED, Event
 from fila.core.settings import Settings
+from fila.journal.recovery import gap_event
 from fila.spark.fairness import fairness, summary
+from fila.spark.gaps import gaps_of
 from tests.core.turn import MS, SECOND, START, Turns
 from tests.spark.conftest import Journal
 
@@ -84,9 +86,11 @@ def test_a_starved_key_is_seen_in_windows_without_events_of_its_own(journal: Jou
 
 
 def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(journal: Journal) -> None:
-    """It was ready when last seen; the interval that ended later says that it was parked."""
     events = [snapshot(b"free", 1000), snapshot(b"slow", 5)]
-    events.append(delivery(b"slow", BEGIN + 500 * MS, 4))
+    parked = Event(
+        BEGIN + 500 * MS, PARKED, "q", fairness_key=b"slow", throttle_keys=(b"api",), key_pending=4
+    )
+    events += [delivery(b"slow", BEGIN + 500 * MS, 4), parked]
     left = 1000
     for second in range(1, 4):
         for _ in range(10):
@@ -94,12 +98,46 @@ def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(journal: Journal) -> 
             events.append(delivery(b"free", BEGIN + second * SECOND, left))
     throttled = Event(
         BEGIN + 4 * SECOND, THROTTLED, "q", fairness_key=b"slow", throttle_keys=(b"api",),
-        since_ns=BEGIN + 500 * MS,
+        since_ns=BEGIN + 500 * MS, key_pending=4, key_eligible=4,
     )  # fmt: skip
     events += [throttled, delivery(b"slow", BEGIN + 4 * SECOND, 3)]
     rows = rows_of(fairness(journal(events), window_s=1))
     assert {row.verdict for row in rows.values()} == {"-"}
     assert (2.0, "slow") not in rows
+
+
+def test_a_starved_key_with_throttle_keys_is_seen_too(journal: Journal) -> None:
+    """Its bucket has tokens: nothing says that it is parked."""
+    events = [snapshot(b"noisy", 1000), snapshot(b"starved", 5)]
+    waiting = Event(
+        BEGIN, ENQUEUED, "q", fairness_key=b"starved", weight=1, throttle_keys=(b"api",),
+        key_pending=6, key_eligible=6,
+    )  # fmt: skip
+    events.append(waiting)
+    events += [delivery(b"noisy", BEGIN + 2 * SECOND, 1000 - n) for n in range(1, 11)]
+    starved = rows_of(fairness(journal(events), window_s=1))[2.0, "starved"]
+    assert (starved.delivered, starved.fair_share, starved.verdict) == (0, 5.0, "FAIL")
+
+
+def test_windows_that_a_gap_touches_are_marked_and_not_judged(journal: Journal) -> None:
+    events = [snapshot(b"a", 100), snapshot(b"b", 100)]
+    for second in range(1, 7):
+        for n in range(10):  # only a is served: every window would fail
+            events.append(delivery(b"a", BEGIN + second * SECOND, 99 - 10 * (second - 1) - n))
+        if second == 3:
+            events.append(gap_event(BEGIN + 3 * SECOND + MS, BEGIN + 2 * SECOND + MS, 7))
+        if second == 4:
+            events += [snapshot(b"a", 59, at=BEGIN + 4 * SECOND + MS),
+                       snapshot(b"b", 100, at=BEGIN + 4 * SECOND + MS)]  # fmt: skip
+    found = journal(events)
+    (gap,) = gaps_of(found)
+    assert (gap.lost, gap.known_us - gap.end_us) == (7, 1_000_000)
+    rows = rows_of(fairness(found, window_s=1, gaps=[gap]))
+    judged = {second: (row.incomplete, row.verdict) for (second, key), row in rows.items()}
+    assert judged == {
+        1.0: (False, "FAIL"), 2.0: (True, "-"), 3.0: (True, "-"), 4.0: (True, "-"),
+        5.0: (False, "FAIL"), 6.0: (False, "FAIL"),
+    }  # fmt: skip
 
 
 def test_a_changed_weight_is_not_judged_in_its_window(journal: Journal) -> None:

@@ -294,8 +294,8 @@ def _whatif(verb: Subparsers) -> None:
         "--recorded-quantum",
         metavar="N",
         type=count,
-        default=1,
-        help="the quantum the broker ran with (default %(default)s)",
+        default=0,
+        help="the quantum the broker ran with (default: what the journal says)",
     )
 
 

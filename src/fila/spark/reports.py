@@ -6,6 +6,7 @@ Owns what is said about a result. The numbers are the jobs'.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,7 +139,7 @@ def _meanwhile(rows: list[dict[str, Any]]) -> Table:
     by_key: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for row in rows:
         by_key[row["queue"], row["fairness_key"]].append((row["served"], row["served_key"]))
-    told = [
+    told: list[Sequence[Any]] = [
         (queue, key, ", ".join(f"{name} {count:,}" for count, name in sorted(served, reverse=True)))
         for (queue, key), served in sorted(by_key.items())
     ]
