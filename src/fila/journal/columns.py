@@ -6,6 +6,7 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from fila.journal.schema import arrow_schema
 from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
+_STRINGS: Final = pa.list_(pa.string())
 _PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 
 
@@ -35,8 +37,8 @@ def events_batch(
         "ts": _time(np.fromiter(columns["ts_ns"], np.int64, size)),
         "event": _values(columns["event"], strings),
         "queue": _values(columns["queue"], strings),
-        "broker": pa.repeat(pa.scalar(broker, strings), size),
-        "epoch": pa.repeat(pa.scalar(epoch, int64), size),
+        "broker": _repeated(broker, strings, size),
+        "epoch": _repeated(epoch, int64, size),
         "message_id": _ids(columns["message_id"]),
         "attempt": _values(columns["attempt"], int32),
         "fairness_key": _values(columns["fairness_key"], pa.binary()).cast(strings),
@@ -56,8 +58,8 @@ def events_batch(
         "enqueued_at": _time(np.fromiter(columns["enqueued_ns"], np.int64, size), nullable=True),
         "payload_bytes": _values(columns["body_bytes"], int64),
         "source_queue": _values(columns["source_queue"], strings),
-        "replay_of": pa.nulls(size, strings),
-        "events": _values(tuple(counts) if counts else (1,) * size, int64),
+        "replay_of": _repeated(None, strings, size),
+        "events": _values(tuple(counts), int64) if counts else _repeated(1, int64, size),
         **_waits(columns["waits"], since),
     }
     schema = arrow_schema("events")
@@ -70,7 +72,7 @@ def _waits(waits: tuple[Any, ...], since: Any) -> dict[str, Any]:
     known = [wait for wait in waits if wait is not None]
     if not known:
         return {f"wait_{name}_us": pa.nulls(size, pa.int64()) for name in _PARTS}
-    delivered = np.fromiter((wait is not None for wait in waits), np.bool_, size)
+    delivered = np.array([wait is not None for wait in waits])
     flat = np.fromiter(chain.from_iterable(known), np.int64, len(_PARTS) * len(known))
     began = since[delivered][:, None]
     moments = np.concatenate(
@@ -88,16 +90,24 @@ def _waits(waits: tuple[Any, ...], since: Any) -> dict[str, Any]:
 def _values(values: tuple[Any, ...], kind: Any) -> Any:
     """A column; most columns of most batches hold one value throughout, which is cheap to say."""
     first = values[0]
-    if values.count(first) == len(values):
-        return pa.repeat(pa.scalar(first, kind), len(values))
+    if first == values[-1] and values.count(first) == len(values):
+        return _repeated(first, kind, len(values))
     return pa.array(values, kind)
 
 
+@lru_cache(maxsize=512)
+def _repeated(value: Any, kind: Any, size: int) -> Any:
+    """One value throughout. Batches have few sizes and such columns few values: made once."""
+    return pa.repeat(pa.scalar(value, kind), size)
+
+
 def _lists(values: tuple[tuple[bytes, ...], ...]) -> Any:
-    kind = pa.list_(pa.string())
-    if not any(values):
-        return pa.repeat(pa.scalar([], kind), len(values))
-    return pa.array([[key.decode() for key in keys] for keys in values], kind)
+    if values.count(()) == len(values):  # nearly always: no throttle keys anywhere
+        offsets = pa.py_buffer(bytes(4 * (len(values) + 1)))
+        return pa.Array.from_buffers(
+            _STRINGS, len(values), [None, offsets], children=[pa.array([], pa.string())]
+        )
+    return pa.array([[key.decode() for key in keys] for keys in values], _STRINGS)
 
 
 class Enqueued(NamedTuple):

@@ -1,6 +1,8 @@
 """The journal's thread: takes committed events from the loop, writes them, never stops the broker.
 
-The loop only appends to a list. When the disk cannot keep up, events are dropped, counted, and a
+Events are turned into columns on the loop's thread, a few hundred at a time: it is Python's work,
+which two threads can only take from each other. What waits for the disk is done on the other one,
+and holds nobody up. When the disk cannot keep up, events are dropped, counted, and a
 journal_gap row tells how many; those in memory when the process is killed are told of by the next
 run.
 """
@@ -14,6 +16,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from fila.core import effect
 from fila.core.effect import Event
@@ -35,7 +40,7 @@ class JournalSettings(NamedTuple):
     path: Path
     broker: str = "fila"
     messages: bool = False  # keep headers and payloads, too
-    flush_events: int = 2_000
+    flush_events: int = 1_000
     flush_s: float = 0.25
     seal_events: int = 200_000
     seal_s: float = 60.0
@@ -57,7 +62,8 @@ class Journal:
         self.wants_messages = settings.messages
         self._epoch = epoch
         self._clock_ns = clock_ns
-        self._inbox: deque[list[Event]] = deque()
+        self._fresh: list[Event] = []  # not yet turned into columns
+        self._inbox: deque[_Taken] = deque()
         self._messages: deque[Enqueued] = deque()
         self._waiting = 0
         self._dropped = 0
@@ -98,9 +104,10 @@ class Journal:
             if self._gap:
                 self._take([self._told_gap(events[0].ts_ns)])
             self._take(events)
-            waiting = self._waiting
-        if waiting >= self._settings.flush_events:
-            self._wake.set()
+            if len(self._fresh) < self._settings.flush_events:
+                return
+            self._pack()
+        self._wake.set()
 
     def record_messages(
         self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]
@@ -127,10 +134,30 @@ class Journal:
     # --- what was taken and what was not, with the lock held
 
     def _take(self, events: list[Event]) -> None:
-        self._inbox.append(events)
+        self._fresh += events
         self._waiting += len(events)
         self._rows += len(events)
         self._note()
+
+    def _pack(self) -> None:
+        """Turn what was taken into columns. Events of which that cannot be made are missed."""
+        events, self._fresh = self._fresh, []
+        counts = [gap_count(one) for one in events] if self._dropped else None
+        gaps = [one for one in events if one.event == GAP] if self._dropped else []
+        since_ns = gaps[0].since_ns if gaps else events[0].ts_ns
+        changes = [one for one in events if one.event in _SETTINGS_EVENTS]
+        taken = _Taken(None, len(events), sum(counts or ()) or len(events), since_ns, changes)
+        try:
+            # Numbered when it is written: a batch that fails leaves no hole.
+            batch = events_batch(events, 0, self._settings.broker, self._epoch, counts)
+        except Exception as error:
+            log.error(f"events that cannot be written down: {error}")
+            self._rows -= taken.rows
+            self._waiting -= taken.rows
+            self._dropped += taken.rows - len(gaps)
+            self._missed(taken.events, since_ns)
+        else:
+            self._inbox.append(taken._replace(batch=batch, gaps=len(gaps)))
 
     def _missed(self, count: int, since_ns: int) -> None:
         if self._gap == 0:
@@ -172,42 +199,35 @@ class Journal:
 
     def _flush(self) -> None:
         with self._lock:
-            if self._gap and (self._stopping or not self._inbox):
+            if self._gap and (self._stopping or not self._waiting):
                 self._take([self._told_gap(self._clock_ns())])
+            if self._fresh:
+                self._pack()
             taken, self._inbox = self._inbox, deque()
             messages, self._messages = self._messages, deque()
             self._waiting = 0
-        events = [event for group in taken for event in group]
-        written = 0
         try:
-            # In pieces, so that the loop's thread gets the interpreter in between.
-            while written < len(events):
-                piece = events[written : written + self._settings.flush_events]
-                self._write_events(piece)
-                written += len(piece)
-                self._write_settings(piece)
+            while taken:
+                self._write_events(taken[0])
+                self._write_settings(taken.popleft().changes)
             for enqueued in messages:
                 self._append("messages", messages_batch(enqueued))
         except Exception:
-            lost = events[written:]
-            if lost:
-                with self._lock:
-                    self._rows -= len(lost)
-                    self._dropped += sum(1 for one in lost if one.event != GAP)
-                    since_ns = lost[0].since_ns if lost[0].event == GAP else lost[0].ts_ns
-                    self._missed(sum(map(gap_count, lost)), since_ns)
+            with self._lock:
+                for lost in taken:
+                    self._rows -= lost.rows
+                    self._dropped += lost.rows - lost.gaps
+                    self._missed(lost.events, lost.since_ns)
             raise
 
-    def _write_events(self, events: list[Event]) -> None:
-        broker, epoch = self._settings.broker, self._epoch
-        counts = [gap_count(one) for one in events]
-        self._append("events", events_batch(events, self._seq, broker, epoch, counts))
-        self._seq += len(events)
+    def _write_events(self, taken: _Taken) -> None:
+        numbers = pa.array(np.arange(self._seq, self._seq + taken.rows))
+        self._append("events", taken.batch.set_column(0, taken.batch.schema.field(0), numbers))
+        self._seq += taken.rows
         with self._lock:
-            self._written += len(events)
+            self._written += taken.rows
 
-    def _write_settings(self, events: list[Event]) -> None:
-        changes = [one for one in events if one.event in _SETTINGS_EVENTS]
+    def _write_settings(self, changes: list[Event]) -> None:
         if changes:
             self._append("config", config_batch(changes, self._settings.broker, self._epoch))
 
@@ -240,6 +260,17 @@ class Journal:
             ("messages", self._settings.messages_retention_days),
         ):
             files.retire(self._settings.path, table, (today - timedelta(days=days)).isoformat())
+
+
+class _Taken(NamedTuple):
+    """Events on their way to the disk."""
+
+    batch: Any
+    rows: int
+    events: int  # that the rows stand for: more than rows where gaps are among them
+    since_ns: int  # when the first of them happened
+    changes: list[Event]  # of settings, for a table of their own
+    gaps: int = 0
 
 
 class _Tail(NamedTuple):
