@@ -19,11 +19,13 @@ from fila.core.queue import Queue
 
 def eligible(key: FairnessKey) -> int:
     """Pending messages of the key that stand in lanes which may go now."""
-    if key.lane is None:
+    first = key.lane
+    if first is None:
         return 0
-    count = key.lane.pending
-    for _, _, lane in key.others:
-        count += lane.pending
+    count = first.pending
+    if key.others:
+        for _, _, lane in key.others:
+            count += lane.pending
     return count
 
 

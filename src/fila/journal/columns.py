@@ -166,7 +166,7 @@ def _ids(ids: tuple[bytes, ...]) -> Any:
     raw = b"".join(ids)
     present = None
     if len(raw) != 16 * len(ids):
-        present = np.fromiter((len(id) == 16 for id in ids), np.bool_, len(ids))
+        present = np.fromiter(map(len, ids), np.int64, len(ids)) == 16
         raw = b"".join([id or bytes(16) for id in ids])
     digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(len(ids), 32)
     text = np.full((len(ids), 36), ord("-"), np.uint8)

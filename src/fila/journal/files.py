@@ -174,6 +174,11 @@ def _encoding(schema: Any) -> dict[str, Any]:
 
 def _by_date(table: Any) -> Iterator[tuple[str, Any]]:
     time = table["ts"] if "ts" in table.column_names else table["enqueued_at"]
+    ends = pc.min_max(time)
+    first, last = (ends[name].as_py().date().isoformat() for name in ("min", "max"))
+    if first == last:  # but for the part that goes over midnight
+        yield first, table
+        return
     dates = pc.strftime(time, "%Y-%m-%d")
     for date in sorted(pc.unique(dates).to_pylist()):
         yield date, table.filter(pc.equal(dates, date))

@@ -31,7 +31,7 @@ from fila.journal.schema import arrow_schema
 
 log = logging.getLogger("fila.journal")
 
-_SETTINGS_EVENTS = (effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED)
+_SETTINGS_EVENTS = frozenset((effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED))
 MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
 _RETIRE_EVERY_NS = 3_600 * 10**9
 
@@ -145,7 +145,9 @@ class Journal:
         counts = [gap_count(one) for one in events] if self._dropped else None
         gaps = [one for one in events if one.event == GAP] if self._dropped else []
         since_ns = gaps[0].since_ns if gaps else events[0].ts_ns
-        changes = [one for one in events if one.event in _SETTINGS_EVENTS]
+        changes = []
+        if not _SETTINGS_EVENTS.isdisjoint([one[1] for one in events]):
+            changes = [one for one in events if one.event in _SETTINGS_EVENTS]
         taken = _Taken(None, len(events), sum(counts or ()) or len(events), since_ns, changes)
         try:
             # Numbered when it is written: a batch that fails leaves no hole.

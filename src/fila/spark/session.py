@@ -10,6 +10,7 @@ not the JVM's chatter; when Spark fails to start, the end of that file is shown.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -19,12 +20,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from fila.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CONNECT_PORT: Final = 15_002
+_CONNECT_S: Final = 10.0
 EMBEDDED: Final = "local[*]"
 _CLEAR_LINE: Final = "\r\x1b[K"
 _INTERVAL_S: Final = 0.2
@@ -117,6 +121,7 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
 
 
 def _connect(builder: SparkSession.Builder, remote: str, conf: Mapping[str, str]) -> SparkSession:
+    _answers(remote)
     try:
         builder = builder.remote(remote)
         for name, value in conf.items():
@@ -130,6 +135,17 @@ def _connect(builder: SparkSession.Builder, remote: str, conf: Mapping[str, str]
             f"{error}; Spark Connect needs more: pip install 'pyspark[connect]'"
         ) from error
     except Exception as error:
+        raise SparkUnavailable(f"no Spark Connect server at {remote}: {error}") from error
+
+
+def _answers(remote: str) -> None:
+    """Is anybody there? Spark itself would go on trying for ten minutes."""
+    place = urlsplit(remote)
+    if place.scheme != "sc" or not place.hostname:
+        raise SparkUnavailable(f"{remote} is no Spark Connect address; one is sc://host:15002")
+    try:
+        socket.create_connection((place.hostname, place.port or CONNECT_PORT), _CONNECT_S).close()
+    except OSError as error:
         raise SparkUnavailable(f"no Spark Connect server at {remote}: {error}") from error
 
 
