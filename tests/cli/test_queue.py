@@ -110,6 +110,7 @@ def test_inspect_as_json(fila):
         "quantum": 1,
         "fairness_keys": [{"key": "acme", "pending": 1, "deficit": 0, "weight": 1}],
         "throttle_keys": [],
+        "batches": [],
     }
 
 
@@ -180,3 +181,44 @@ def test_a_name_with_control_characters_is_refused_and_not_echoed_raw(fila):
     result = fila("queue", "create", "a\x1b[31mb")
     assert result.code == 1
     assert result.err.startswith("Error: ") and "\x1b" not in result.err
+
+
+def test_peeking_shows_messages_in_their_state_and_takes_none(fila, queue):
+    fila("enqueue", queue, "--payload", "now", "--header", "tenant=acme")
+    fila("enqueue", queue, "--payload", "later", "--delay", "60000")
+    text = fila("queue", "peek", queue)
+    assert text.code == 0
+    assert "state=ready key=default attempts=0 headers={tenant=acme} payload=now\n" in text.out
+    assert "state=delayed" in text.out
+    (late,) = fila("queue", "peek", queue, "--state", "delayed", "--json").documents
+    assert (late["payload"], late["state"]) == ("later", "delayed")
+    assert late["ready_at_ms"] - late["enqueued_at_ms"] == 60_000
+    assert len(fila("queue", "peek", queue, "--limit", "1").out.splitlines()) == 1
+    assert fila("queue", "peek", queue, "--key", "nobody").out == ""
+    assert fila("stats", queue, "--json").document["in_flight"] == 0
+    missing = fila("queue", "peek", "foo")
+    assert (missing.code, missing.err) == (1, 'Error: queue "foo" does not exist\n')
+
+
+def test_an_idempotency_key_is_stored_once(fila, queue):
+    once = fila("enqueue", queue, "--payload", "x", "--idempotency-key", "k", "--json").document
+    again = fila("enqueue", queue, "--payload", "x", "--idempotency-key", "k", "--json").document
+    assert again["id"] == once["id"]
+    fila("enqueue", queue, "--payload", "x", "--idempotency-key", "k", "--count", "3")
+    assert fila("stats", queue, "--json").document["depth"] == 3
+
+
+def test_stats_show_open_batches_by_stream(fila, broker, queue):
+    from fila import FilaClient
+
+    fila("enqueue", queue, "--payload", "x", "--count", "5")
+    assert fila("stats", queue, "--json").document["batches"] == []
+    assert "BATCHES" not in fila("stats", queue).out
+    with FilaClient(broker) as client:
+        client.lease_batch(queue, "job/0", 2)
+        client.lease_batch(queue, "job/1/a", 2)
+    (stream,) = fila("stats", queue, "--json").document["batches"]
+    assert (stream["stream"], stream["open"], stream["messages"]) == ("job", 2, 4)
+    assert 0 <= stream["age_s"] < 30
+    assert 0 < stream["ends_in_s"] <= 30
+    assert "BATCHES OF  OPEN  MESSAGES" in fila("queue", "inspect", queue).out

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from fila import FilaClient
 from fila.cli.main import parser
 from fila.cli.options import walk
 from fila.cli.reference import JSON_FIELDS, markdown
@@ -36,14 +37,15 @@ def fields_of(document: dict[str, Any]) -> list[str]:
     return fields
 
 
-def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila):
-    fila("config", "set", "throttle.listed", "1,1")
+def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
+    fila("config", "set", "throttle.listed", "1,5")
     commands = {
         "version": (),
         "context list": (),
         "queue create": ("listed", "--on-enqueue", SCRIPT),
         "enqueue": ("listed", "--payload", "x"),
         "queue list": (),
+        "queue peek": ("listed",),
         "queue inspect": ("listed",),
         "stats": (),
         "consume": ("listed", "--limit", "1"),
@@ -55,5 +57,9 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila):
     }
     assert set(commands) == set(JSON_FIELDS)
     for command, arguments in commands.items():
+        if command == "queue inspect":
+            with FilaClient(broker) as client:
+                client.enqueue("listed", idempotency_key="for the batch")
+                client.lease_batch("listed", "s/0", 1)
         document = fila(*command.split(), *arguments, "--json").document
         assert fields_of(document) == list(JSON_FIELDS[command]), command

@@ -11,7 +11,7 @@ import heapq
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import commands, deliveries, events, fair
+from . import batches, commands, deliveries, events, fair
 from .books import Books
 from .model import COUNTED
 from .tokens import NEVER_NS, TOLERANCE
@@ -32,6 +32,7 @@ class Auditor(Books):
         if turn.wrote:
             self.durable_ns = self.now
         self.events = iter(turn.events)
+        self.told = []
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
         self.fall_due()
@@ -42,6 +43,7 @@ class Auditor(Books):
             commands.follow(self, step)
         for delivery in turn.deliveries:
             deliveries.follow(self, delivery)
+        batches.collect(self, turn)
         if [one.consumer.id for one in turn.ended] != ended:
             raise Violation("streams end", f"ended {turn.ended}, should be {ended}")
         if self.journal:
@@ -65,6 +67,7 @@ class Auditor(Books):
             fair.forget_order(queue)
             for lease in queue.leases.values():
                 lease.consumer = None
+            batches.restart(queue)
             for key in queue.keys.values():
                 for lane in key.lanes.values():
                     for message in lane.line + lane.timed:
@@ -91,6 +94,11 @@ class Auditor(Books):
                 if first.expires_ns <= now:
                     raise Violation("lease", f"{first.number} of {queue.name} is past its time")
                 wake_ns = min(wake_ns, first.expires_ns)
+            for batch in queue.batches.values():
+                ends_ns = batch.expires_ns if batch.consumer is None else batch.wait_until_ns
+                if ends_ns <= now and not turn.more:
+                    raise Violation("batch", f"{batch.name} of {queue.name} is past its time")
+                wake_ns = min(wake_ns, max(ends_ns, now))
             if not queue.credit or turn.more:
                 continue
             for lane in queue.ready_lanes:

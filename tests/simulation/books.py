@@ -14,6 +14,9 @@ from .tokens import TOLERANCE, Tokens
 
 MS = 1_000_000
 
+# (request, again, ids, expires_ns, gone): what is answered to a request for a batch
+Told = tuple[int, bool, list[bytes], int, bool]
+
 
 class Books:
     def __init__(self, settings: Settings, journal: bool) -> None:
@@ -29,6 +32,7 @@ class Books:
         self.timers: list[tuple[int, int, Lane]] = []
         # Of the turn that is being followed.
         self.cut_short = False
+        self.told: list[Told] = []  # answers to requests for batches
         self.events: Iterator[events.Event] = iter(())
 
     # --- messages
@@ -84,7 +88,12 @@ class Books:
         del queue.leased[message.id]
         del lease.messages[message.id]
         consumer = lease.consumer
-        if not lease.messages:
+        if not lease.messages and lease.batch is not None:
+            batch = lease.batch
+            del batch.leases[lease.number]
+            if not batch.leases and batch.consumer is None:
+                del queue.batches[batch.name]
+        elif not lease.messages:
             del queue.leases[lease.number]
             if consumer is not None:
                 del consumer.leases[lease.number]
@@ -127,16 +136,19 @@ class Books:
         released = 0
         for lease in leases:
             for message in list(lease.messages.values()):
-                self.settle(queue, message)
-                message.since_ns = self.now
-                message.handed_back = True
-                message.lane.key.changes += 1
-                self.put(message)
-                if self.journal:
-                    events.expect(self.events, events.RELEASED, message)
+                self.release_one(queue, message)
                 released += 1
-        queue.counted["released"] += released
         return released
+
+    def release_one(self, queue: Queue, message: Message) -> None:
+        self.settle(queue, message)
+        message.since_ns = self.now
+        message.handed_back = True
+        message.lane.key.changes += 1
+        self.put(message)
+        queue.counted["released"] += 1
+        if self.journal:
+            events.expect(self.events, events.RELEASED, message)
 
     # --- queues
 
@@ -164,6 +176,9 @@ class Books:
                 lane.line, lane.timed = [], []
         for message in queue.leased.values():
             self._delete(message)
+        for batch in queue.batches.values():
+            for request in batch.requests:
+                self.told.append((request, False, [], 0, True))
         if self.journal:
             events.expect_plain(self.events, events.QUEUE_DELETED, queue.name)
 

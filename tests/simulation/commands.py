@@ -12,6 +12,7 @@ from fila.core.command import (
     CreateQueue,
     DeleteQueue,
     Enqueue,
+    EnqueueKeyed,
     Expire,
     HandBack,
     Hold,
@@ -21,6 +22,7 @@ from fila.core.command import (
     PauseQueue,
     Purge,
     Redrive,
+    Release,
     ResumeKey,
     ResumeQueue,
     SetConfig,
@@ -28,13 +30,18 @@ from fila.core.command import (
 from fila.core.machine import Reply
 from fila.core.rejection import Rejection
 
-from . import events, fair, pauses
+from . import batches, events, fair, pauses
 from .books import Books
 from .model import BURST_NS, Consumer, Message, Queue
 from .turn import Step, Violation, same
 
 
 def follow(books: Books, step: Step) -> None:
+    if isinstance(step.command, batches.FOLLOWED):
+        queue = _find(books, step.command.queue, step.reply)
+        if queue is not None:
+            batches.follow(books, queue, step.command, step.reply)
+        return
     _FOLLOW[type(step.command)](books, step.command, step.reply, step.asked)
 
 
@@ -43,6 +50,36 @@ def _enqueue(books: Books, command: Enqueue, reply: Reply, asked: object) -> Non
     if queue is None:
         return
     same("reply to Enqueue", reply, None)
+    _store(books, queue, command)
+
+
+def _enqueue_keyed(books: Books, command: EnqueueKeyed, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    settings = books.settings
+    results = []
+    kept = []
+    for place, (id, key) in enumerate(zip(command.ids, command.keys, strict=True)):
+        known = queue.keys_known.get(key) if key else None
+        if (
+            known is not None
+            and queue.keys_seen - known[0] <= settings.idempotency_keys_max
+            and books.now - known[1] < settings.idempotency_ms * 1_000_000
+        ):
+            results.append((known[2], True))
+            continue
+        if key:
+            queue.keys_known[key] = (queue.keys_seen, books.now, id)
+            queue.keys_seen += 1
+        results.append((id, False))
+        kept.append(place)
+    same("reply to EnqueueKeyed", reply, results)
+    columns = [[column[place] for place in kept] for column in command[1:5]]
+    _store(books, queue, Enqueue(command.queue, *columns))
+
+
+def _store(books: Books, queue: Queue, command: Enqueue) -> None:
     queue.counted["enqueued"] += len(command.ids)
     delays = command.delays_ms or [0] * len(command.ids)
     for id, body, assignment, delay_ms in zip(
@@ -114,6 +151,21 @@ def _expire(books: Books, command: Expire, reply: Reply, asked: object) -> None:
         message = queue.leased[id]
         queue.counted["expired"] += 1
         books.fail(queue, message, verdict, events.EXPIRED, "visibility timeout expired")
+
+
+def _release(books: Books, command: Release, reply: Reply, asked: object) -> None:
+    queue = _find(books, command.queue, reply)
+    if queue is None:
+        return
+    codes = []
+    for id in command.ids:
+        message = _leased(books, queue, id, command.connection)
+        if message is None:
+            codes.append(rejection.MESSAGE_NOT_FOUND)
+            continue
+        books.release_one(queue, message)
+        codes.append(rejection.OK)
+    same("reply to Release", reply, codes)
 
 
 def _consume(books: Books, command: Consume, reply: Reply, asked: object) -> None:
@@ -302,6 +354,7 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     CreateQueue: _create_queue,
     DeleteQueue: _delete_queue,
     Enqueue: _enqueue,
+    EnqueueKeyed: _enqueue_keyed,
     Expire: _expire,
     HandBack: _hand_back,
     Hold: _hold,
@@ -313,5 +366,6 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     Redrive: _redrive,
     ResumeKey: pauses.resume_key,
     ResumeQueue: pauses.resume_queue,
+    Release: _release,
     SetConfig: _set_config,
 }

@@ -15,7 +15,7 @@ from fila.core.stats import QueueStats, stats, summaries
 
 from . import model
 from .auditor import Auditor
-from .disk import level_of
+from .disk import batch_numbers, level_of
 from .tokens import TOLERANCE
 from .turn import Violation
 
@@ -82,6 +82,19 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
         f"{name}: leases",
         [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
         [(n, lease.expires_ns, len(lease.messages)) for n, lease in expected.leases.items()],
+    )
+    _same(
+        f"{name}: batches",
+        {one.name: batch_numbers(one) for one in queue.batches.values()},
+        {
+            one.name: (
+                one.consumer is not None,
+                one.expires_ns,
+                one.counts,
+                {number: len(lease.messages) for number, lease in one.leases.items()},
+            )
+            for one in expected.batches.values()
+        },
     )
     _same(f"{name}: connections", queue.connections, expected.connections)
     _same(
@@ -232,6 +245,7 @@ def _check_bounds(state: State) -> None:
     armed = sum(1 for bucket in state.buckets.values() if bucket.armed_ns)
     for queue in state.queues.values():
         armed += queue.armed_ns != 0
+        armed += sum(1 for batch in queue.batches.values() if batch.armed_ns)
         for key in queue.keys.values():
             armed += sum(1 for lane in key.lanes.values() if lane.armed_ns)
     if len(deadlines) > 2 * armed + 1_024 + 1:

@@ -15,7 +15,7 @@ def follow(books: Books, delivery: Delivery) -> None:
     now = books.now
     settings = books.settings
     queue = books.queues.get(delivery.consumer.queue.name)
-    consumer = queue.consumers.get(delivery.consumer.id) if queue is not None else None
+    consumer = queue.receiver(delivery.consumer.id) if queue is not None else None
     if queue is None or consumer is None:
         raise Violation("credit", f"delivered to {delivery.consumer.id}, which is not there")
     if consumer not in queue.credit:
@@ -23,7 +23,7 @@ def follow(books: Books, delivery: Delivery) -> None:
     first = next(iter(queue.credit))
     if first is not consumer:
         raise Violation("round robin", f"{consumer.id} gets messages before {first.id}")
-    if delivery.lease in queue.leases or delivery.leased_ns != now:
+    if delivery.lease in queue.all_leases() or delivery.leased_ns != now:
         raise Violation("lease", f"{delivery.lease} of {queue.name} is no new lease of now")
     if not 1 <= len(delivery.entries) <= settings.delivery_messages:
         raise Violation("bounds", f"a delivery of {len(delivery.entries)} messages")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fila.core import rows
 from fila.core.bucket import NS, Bucket
 from fila.core.lane import Lane
+from fila.core.lease_batch import LeaseBatch
 from fila.core.machine import Machine
 from fila.core.queue import Queue
 from fila.core.state import State
@@ -51,15 +52,29 @@ def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
         row = rows.read_lease(value)
         name = numbers[int.from_bytes(key[:4], "big")]
         number = int.from_bytes(key[4:12], "big")
-        lease = auditor.queues[name].leases.get(number)
+        lease = auditor.queues[name].all_leases().get(number)
         if lease is None:
             raise Violation("stored leases", f"{number} of {name} is over")
         _same("stored expiry", row.expires_ns, lease.expires_ns)
         if not lease.messages.keys() <= {one[16:] for one in row.messages}:
             raise Violation("stored leases", f"{number} of {name} lacks messages")
         leases.add((name, number))
-    live = {(name, number) for name, queue in auditor.queues.items() for number in queue.leases}
+    live = {
+        (name, number) for name, queue in auditor.queues.items() for number in queue.all_leases()
+    }
     _same("stored leases", leases, live)
+    open_batches = {
+        (numbers[int.from_bytes(key[1:5], "big")], key[5:].decode())
+        for key, _ in store.scan(rows.STATE, rows.OPEN_BATCH_PREFIX, b"p", _ALL, _ALL)
+    }
+    named = {
+        (name, batch.name)
+        for name, queue in auditor.queues.items()
+        for batch in queue.batches.values()
+        if batch.leases
+    }
+    _same("stored batches", open_batches, named)
+    _check_keys(auditor, store, numbers)
     _check_ledger_rows(machine.state, store)
 
 
@@ -94,6 +109,29 @@ def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
             raise Violation("rebuilt", f"{throttle_key!r}: {levels[0]} tokens became {levels[1]}")
 
 
+def _check_keys(auditor: Auditor, store: MemoryStore, numbers: dict[int, str]) -> None:
+    """Every idempotency key that counts is stored, and not many more."""
+    found: dict[str, dict[bytes, tuple[int, int, bytes]]] = {}
+    prefix = rows.KNOWN_KEY_PREFIX
+    for key, value in store.scan(rows.IDEMPOTENCY, prefix, b"l", _ALL, _ALL):
+        name = numbers[int.from_bytes(key[1:5], "big")]
+        found.setdefault(name, {})[key[5:]] = rows.read_known_key(value)
+    settings = auditor.settings
+    for name, queue in auditor.queues.items():
+        stored = found.get(name, {})
+        for key, known in queue.keys_known.items():
+            counts = queue.keys_seen - known[0] <= settings.idempotency_keys_max
+            if counts and auditor.now - known[1] < settings.idempotency_ms * 1_000_000:
+                _same(f"idempotency key {key!r} of {name}", stored.get(key), known)
+        if len(stored) > 2 * settings.idempotency_keys_max + 100:
+            raise Violation("bounded memory", f"{name} has {len(stored)} idempotency keys stored")
+
+
+def batch_numbers(batch: LeaseBatch) -> tuple[object, ...]:
+    leases = {number: lease.remaining for number, lease in batch.leases.items()}
+    return batch.consumer is not None, batch.expires_ns, batch.count_attempt, leases
+
+
 def _check_ledger_rows(state: State, store: MemoryStore) -> None:
     stored: dict[int, int] = {}
     for key, _ in store.scan(rows.STATE, rows.LEDGER_PREFIX, b"h", _ALL, _ALL):
@@ -125,6 +163,7 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
         queue.pause,
         queue.key_pauses,
+        {one.name: batch_numbers(one)[1:] for one in queue.batches.values() if one.leases},
     )
 
 

@@ -226,6 +226,103 @@ FAULTS = [
         "state.store(target, id, 0, weight",
         "state.store(target, id, entry[2], weight",
     ),
+    # --- lease batches, releases and idempotency keys
+    fault(
+        "a restart loses which messages a batch has",
+        "fila.core.load:_load_batches",
+        "if batch.leases:",
+        "if False:",
+    ),
+    fault(
+        "a batch asked for again gives other messages",
+        "fila.core.leasing:lease",
+        "batch = queue.batches.get(command.name)",
+        "batch = None",
+    ),
+    fault(
+        "a batch that runs out burns an attempt",
+        "fila.core.leasing:expire",
+        "return settlement.hand_back_leases(state, queue, list(batch.leases.values()))",
+        "from fila.core.verdict import RETRY_NOW\n"
+        "        for one in list(batch.leases.values()):\n"
+        "            ids = settlement.ids_of(queue, one)\n"
+        "            verdicts = [RETRY_NOW] * len(ids)\n"
+        "            ended = Expire(queue.name, one.number, ids, verdicts)\n"
+        "            settlement.expire(state, queue, ended)\n"
+        "        return len(ids)",
+    ),
+    fault(
+        "a batch that counts attempts runs out without one",
+        "fila.core.leasing:expire",
+        "if not batch.count_attempt:",
+        "if True:",
+    ),
+    fault(
+        "a batch does not run out",
+        "fila.core.leasing:due_batch",
+        "if batch.expires_ns <= state.now:",
+        "if False:",
+    ),
+    fault(
+        "an extension is not stored",
+        "fila.core.leasing:extend",
+        "lease_batch.put_row(state, batch)",
+        "pass",
+    ),
+    fault(
+        "an ack of a stream goes one batch too far",
+        "fila.core.lease_batch:chosen",
+        "place[1] < below",
+        "place[1] <= below",
+    ),
+    fault(
+        "the row of a finished batch stays",
+        "fila.core.lease_batch:forget",
+        "if batch.leased_ns:",
+        "if False:",
+    ),
+    fault(
+        "a request that waits is answered before its time",
+        "fila.core.leasing:collect",
+        "if not batch.leases and state.now < batch.wait_until_ns:",
+        "if False:",
+    ),
+    fault(
+        "a released message stays in the row of its lease",
+        "fila.core.settlement:_write_rest",
+        "state.ops(queue.group).append((PUT_LEASE, key, row))",
+        "pass",
+    ),
+    fault(
+        "a known idempotency key is stored again",
+        "fila.core.idempotency:sort_out",
+        "if known is not None and _counts(state, window, known):",
+        "if False:",
+    ),
+    fault(
+        "a key twice in one turn is stored twice",
+        "fila.core.idempotency:_known",
+        "if fresh is not None:",
+        "if False:",
+    ),
+    fault(
+        "a restart counts idempotency keys from the beginning",
+        "fila.core.idempotency:_read_window",
+        "return KnownKeys(*rows.read_key_window(value)) if value is not None else KnownKeys(0, 0)",
+        "return KnownKeys(0, 0)",
+    ),
+    fault(
+        "an idempotency key counts for ever",
+        "fila.core.idempotency:_counts",
+        "return state.now - known[1] < settings.idempotency_ms * MS",
+        "return True",
+    ),
+    fault(
+        "an enqueue with keys loses its delays",
+        "fila.core.machine:_enqueue_keyed",
+        "[command.delays_ms[place] for place in kept],",
+        "[0 for place in kept],",
+    ),
     # --- consumers
     fault(
         "credit is not returned",

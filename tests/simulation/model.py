@@ -224,17 +224,53 @@ class Consumer:
 
 
 class Lease:
-    __slots__ = ("consumer", "expires_ns", "messages", "number")
+    __slots__ = ("batch", "consumer", "expires_ns", "messages", "number")
 
     def __init__(self, number: int, consumer: Consumer | None, expires_ns: int) -> None:
         self.number = number
         self.consumer = consumer  # None: made before a restart
         self.expires_ns = expires_ns
         self.messages: dict[bytes, Message] = {}
+        self.batch: Batch | None = None
+
+
+class Batch:
+    """A lease batch: filling while it has a consumer, then open until its last lease has ended."""
+
+    __slots__ = (
+        "consumer",
+        "counts",
+        "expires_ns",
+        "first_request",
+        "leases",
+        "name",
+        "order",
+        "queue",
+        "requests",
+        "visibility_ns",
+        "wait_until_ns",
+    )
+
+    def __init__(self, name: str, queue: Queue, visibility_ns: int, counts: bool) -> None:
+        self.name = name
+        self.queue = queue
+        self.visibility_ns = visibility_ns
+        self.counts = counts  # running out is a failure
+        self.consumer: Consumer | None = None
+        self.requests: list[int] = []
+        self.first_request = 0  # they are answered in this order
+        self.wait_until_ns = 0
+        self.expires_ns = 0
+        self.leases: dict[int, Lease] = {}
+        self.order: list[bytes] = []  # ids in the order they came, while it is filling
+
+    def ids(self) -> list[bytes]:
+        return [id for lease in self.leases.values() for id in lease.messages]
 
 
 class Queue:
     __slots__ = (
+        "batches",
         "benched",
         "connections",
         "consumers",
@@ -244,7 +280,9 @@ class Queue:
         "had_credit",
         "joins",
         "keys",
+        "keys_known",
         "keys_pending",
+        "keys_seen",
         "leased",
         "leases",
         "name",
@@ -286,6 +324,10 @@ class Queue:
         self.benched: dict[Consumer, None] = {}  # while it is paused: those with credit
         self.had_credit = False  # some consumer had credit at some point of this turn
         self.counted = dict.fromkeys(COUNTED, 0)  # since the broker started
+        self.batches: dict[str, Batch] = {}
+        # Idempotency keys: how many came, and of each its number, time and message.
+        self.keys_seen = 0
+        self.keys_known: dict[bytes, tuple[int, int, bytes]] = {}
         self.stall_ns = 0
         self.stalled_since = now
         self.ready_lanes: dict[Lane, None] = {}
@@ -328,6 +370,20 @@ class Queue:
         if not self.credit:
             self.stalled_since = now
             self.shared = {}
+
+    def receiver(self, id: str) -> Consumer | None:
+        """Who may be delivered to under this id: a consumer, or a batch that is filling."""
+        if id.startswith("batch:"):
+            batch = self.batches.get(id.removeprefix("batch:"))
+            return batch.consumer if batch is not None else None
+        return self.consumers.get(id)
+
+    def all_leases(self) -> dict[int, Lease]:
+        """Those of consumers, and those of batches."""
+        found = dict(self.leases)
+        for batch in self.batches.values():
+            found.update(batch.leases)
+        return found
 
     def lane(self, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
         key = self.keys.get(fairness_key)

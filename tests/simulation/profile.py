@@ -38,6 +38,9 @@ class Profile:
         self.stops = (0.0, 0.03, 0.15, 0.0)[self.turns % 4]  # pauses, resumptions and purges
         self.failures = rng.choice((0.05, 0.3, 0.6))  # share of settlements that are nacks
         self.dead = rng.choice((0.0, 0.2, 0.5))  # share of failures that dead-letter
+        self.batches = rng.choice((0.0, 0.05, 0.3))  # how often somebody has to do with a batch
+        self.keyed = rng.choice((0.0, 0.2, 0.8))  # share of enqueues with idempotency keys
+        self.released = rng.choice((0.0, 0.1, 0.3))  # share of answers that are releases
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
 
     def fairness_key(self) -> bytes:
@@ -81,6 +84,11 @@ def settings(rng: Random) -> Settings:
         idle_lanes=rng.choice((1, 3, 20)),
         ledger_mentions=rng.choice((1, 6, 30, 1_000)),
         redrive_messages=rng.choice((1, 4, 256)),
+        batch_messages_max=rng.choice((20, 1_000)),
+        batch_bytes=rng.choice((100, 5_000, 1 << 20)),
+        batches_max=rng.choice((1, 3, 100)),
+        idempotency_keys_max=rng.choice((1, 5, 50)),
+        idempotency_ms=rng.choice((50, 5_000, 10**9)),
     )
 
 

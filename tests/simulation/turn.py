@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fila.core.command import Command
-from fila.core.effect import Delivery, Effects, Ended, Event
+from fila.core.effect import BatchLeased, Delivery, Effects, Ended, Event
 from fila.core.machine import Reply
 
 
@@ -31,7 +31,17 @@ class Step(NamedTuple):
 
 
 class Turn:
-    __slots__ = ("deadline_ns", "deliveries", "ended", "events", "more", "now_ns", "steps", "wrote")
+    __slots__ = (
+        "batches_leased",
+        "deadline_ns",
+        "deliveries",
+        "ended",
+        "events",
+        "more",
+        "now_ns",
+        "steps",
+        "wrote",
+    )
 
     def __init__(self, now_ns: int) -> None:
         self.now_ns = now_ns
@@ -39,6 +49,7 @@ class Turn:
         self.deliveries: list[Delivery] = []
         self.ended: list[Ended] = []
         self.events: list[Event] = []
+        self.batches_leased: list[BatchLeased] = []
         self.more = False  # a pass was cut short
         self.deadline_ns = 0  # when the machine wanted to wake after this turn
         self.wrote = False
@@ -47,6 +58,7 @@ class Turn:
         self.deliveries = effects.deliveries
         self.ended = effects.ended
         self.events = effects.events
+        self.batches_leased = effects.batches_leased
         self.wrote = bool(effects.batches)
         self.more = more
         self.deadline_ns = deadline_ns
@@ -73,6 +85,9 @@ class Turn:
             )
             where = f"{delivery.consumer.queue.name} to {delivery.consumer.id}"
             lines.append(f"  delivered by {where}, lease {delivery.lease}: {ids}")
+        for leased in self.batches_leased:
+            ids = " ".join(_plain(entry[0][20:]) for entry in leased.entries)
+            lines.append(f"  batch for request {leased.request}: {ids}")
         for ended in self.ended:
             lines.append(f"  ended {ended.consumer.id}")
         lines.append(f"  wants to wake at {self.deadline_ns}")

@@ -13,6 +13,7 @@ from fila.core.command import (
     CreateQueue,
     DeleteQueue,
     Enqueue,
+    EnqueueKeyed,
     HandBack,
     Hold,
     Leave,
@@ -21,6 +22,7 @@ from fila.core.command import (
     PauseQueue,
     Purge,
     Redrive,
+    Release,
     ResumeKey,
     ResumeQueue,
     SetConfig,
@@ -29,6 +31,7 @@ from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.core.verdict import Assignment, FailureVerdict
 
+from .batch_readers import BatchReaders
 from .clients import Client, Clients
 from .profile import Profile
 
@@ -47,6 +50,7 @@ class Workload:
         self.profile = profile
         self.clients = clients
         self.phase = "mixed"
+        self.batches = BatchReaders(rng)
         self.enqueued = 0
 
     def open(self, world: World) -> None:
@@ -89,6 +93,8 @@ class Workload:
             actions.append(lambda: self.redrive(world))
         if self.profile.stops and rng.random() < self.profile.stops:
             actions.append(lambda: self.stop(world))
+        if rng.random() < self.profile.batches:
+            actions.append(lambda: self.batches.act(world, self.some_queue(world)))
         if rng.random() < self.profile.admin:
             actions.append(lambda: self.administrate(world))
         rng.shuffle(actions)
@@ -109,6 +115,11 @@ class Workload:
         if rng.random() < profile.delayed:
             delays = [rng.choice((0, rng.randint(1, profile.delay_ms_max))) for _ in ids]
         queue = rng.choice(profile.queues) if rng.random() < 0.99 else "nowhere"
+        if rng.random() < profile.keyed:
+            keys = [rng.choice((b"", b"n%d" % rng.randint(0, 60))) for _ in ids]
+            given = delays or [0] * count
+            world.apply(EnqueueKeyed(queue, ids, bodies, assignments, given, keys))
+            return
         world.apply(Enqueue(queue, ids, bodies, assignments, delays))
 
     def next_id(self) -> bytes:
@@ -170,6 +181,9 @@ class Workload:
         self.settle(world, queue, [id] * rng.choice((1, 1, 2)), rng.choice(connections))
 
     def settle(self, world: World, queue: str, ids: list[bytes], connection: int) -> None:
+        if self.rng.random() < self.profile.released:
+            world.apply(Release(queue, ids, connection))
+            return
         if self.rng.random() >= self.profile.failures:
             world.apply(Ack(queue, ids, connection))
             return

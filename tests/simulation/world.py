@@ -15,7 +15,9 @@ from fila.core.command import (
     Command,
     Consume,
     Enqueue,
+    EnqueueKeyed,
     Expire,
+    ExpireBatch,
     Leave,
     ResumeKey,
     ResumeQueue,
@@ -99,6 +101,9 @@ class World:
         while (due := machine.due_lease()) is not None:
             queue, lease, ids = due
             self.apply(Expire(queue, lease, ids, [self.workload.verdict() for _ in ids]))
+        while (run_out := machine.due_batch()) is not None:
+            queue, name, ids = run_out
+            self.apply(ExpireBatch(queue, name, ids, [self.workload.verdict() for _ in ids]))
         ask()
         more = machine.deliver()
         effects = machine.take()
@@ -153,6 +158,10 @@ class World:
         for command, reply, _ in turn.steps:
             if isinstance(command, Enqueue) and reply is None:
                 self.acknowledged.update(command.ids)
+            elif isinstance(command, EnqueueKeyed) and isinstance(reply, list):
+                self.acknowledged.update([one[0] for one in reply if isinstance(one, tuple)])
+        for leased in turn.batches_leased:
+            self.workload.batches.answered(leased)
 
     # --- death and restart
 
@@ -190,6 +199,7 @@ class World:
             self.auditor.replay(turn)
         self.unreleased = []
         self.clients.lose_all()
+        self.workload.batches.lose_all()
         self.store = self.store.crash(lost)
         self.committer = self._committer()
         self.clock_ns = self._time_after_restart()
@@ -215,6 +225,8 @@ class World:
             self.settings = profile.settings(self.rng)._replace(
                 idle_lanes=self.settings.idle_lanes,
                 ledger_mentions=self.settings.ledger_mentions,
+                idempotency_keys_max=self.settings.idempotency_keys_max,
+                idempotency_ms=self.settings.idempotency_ms,
             )
             self.auditor.settings = self.settings
 
@@ -266,7 +278,7 @@ class World:
 
     def _drain(self) -> None:
         """Consume everything there is: nothing that was acknowledged may be missing."""
-        self.profile.failures = self.profile.dead = 0.0
+        self.profile.failures = self.profile.dead = self.profile.released = 0.0
         self._turn(self._open_the_gates, may_die=False)
         for _ in range(DRAIN_TURNS_MAX):
             if not self.auditor.messages:

@@ -36,7 +36,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "  fila enqueue images --file photo.jpg\n"
         "  fila enqueue orders --header tenant=acme < orders.txt\n"
         "  tail -f app.log | fila enqueue logs\n"
-        "  fila enqueue orders --payload ping --count 10000 --rate 500",
+        "  fila enqueue orders --payload ping --count 10000 --rate 500\n"
+        "  fila enqueue reminders --payload call --delay 3600000 --idempotency-key order-7",
     )
     parser.add_argument("queue", metavar="QUEUE", help="the queue to put them into")
     parser.add_argument(
@@ -57,6 +58,20 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="N",
         type=whole_number(1, "a number of messages"),
         help="send the message so many times",
+    )
+    parser.add_argument(
+        "--delay",
+        metavar="MS",
+        type=whole_number(0, "a number of milliseconds"),
+        default=0,
+        help="let the messages become ready so many milliseconds later",
+    )
+    parser.add_argument(
+        "--idempotency-key",
+        metavar="KEY",
+        default="",
+        help="store nothing if the queue knows the key already; the messages of one command have "
+        "the keys KEY, KEY/1, KEY/2 and so on",
     )
     parser.add_argument(
         "--rate", metavar="N", type=_rate, help="send at most so many messages per second"
@@ -98,10 +113,10 @@ def _send(
         for piece in pieces:
             fault: FilaError | None = None
             try:
-                ids = client.enqueue_many((args.queue, headers, payload) for payload in piece)
+                ids = _store(client, args, headers, piece, stored)
             except BatchError as error:
                 fault = next(iter(error.errors.values()))
-                ids = [result for result in error.results if isinstance(result, str)]
+                ids = [_id_of(result) for result in error.results if _id_of(result)]
             except FilaError as error:
                 fault = error
                 ids = []
@@ -118,6 +133,25 @@ def _send(
                     raise fault
                 raise Failure(f"{fault} ({count_of(stored, 'message')} stored before)")
     return stored, last_id
+
+
+def _store(
+    client: FilaClient,
+    args: argparse.Namespace,
+    headers: dict[str, str],
+    piece: list[bytes],
+    before: int,
+) -> list[str]:
+    if not args.delay and not args.idempotency_key:
+        return client.enqueue_many((args.queue, headers, payload) for payload in piece)
+    from fila.client.bulk import NewMessage
+
+    key = args.idempotency_key
+    messages = []
+    for number, payload in enumerate(piece, before):
+        own_key = f"{key}/{number}" if key and number else key
+        messages.append(NewMessage(args.queue, payload, headers, args.delay, own_key))
+    return [one.id for one in client.enqueue_messages(messages)]
 
 
 def _repeated(payload: bytes, count: int) -> Iterator[list[bytes]]:
@@ -166,6 +200,11 @@ def _paced(pieces: Iterator[list[bytes]], rate: float) -> Iterator[list[bytes]]:
             # Time lost while input was missing is not made up for with a burst.
             next_at = max(next_at, time.monotonic() - _PACE_S) + len(part) / rate
             yield part
+
+
+def _id_of(result: object) -> str:
+    """The id in a result of either kind of enqueue; empty where there is none."""
+    return result if isinstance(result, str) else str(getattr(result, "id", ""))
 
 
 def _header(text: str) -> tuple[str, str]:

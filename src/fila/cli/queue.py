@@ -1,10 +1,10 @@
-"""`fila queue create|delete|list|inspect`."""
+"""`fila queue create|delete|list|inspect|peek`."""
 
 from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection, stats
+from fila.cli import connection, peek, stats
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
@@ -14,7 +14,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "queue",
-        "create, delete, list and inspect queues",
+        "create, delete, list, inspect and peek into queues",
         examples="  fila queue create orders\n  fila queue list\n  fila queue inspect orders",
     )
     inner = verbs(parser)
@@ -72,6 +72,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     inspect.add_argument("name", metavar="NAME", help="the queue to show")
 
+    peek.add_parser(inner)
+
 
 def run(args: argparse.Namespace) -> int:
     if args.verb == "create":
@@ -80,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
         return _delete(args)
     if args.verb == "list":
         return _list(args)
+    if args.verb == "peek":
+        return peek.run(args)
     return stats.show_one(args, args.name)
 
 

@@ -42,9 +42,9 @@ readable by their owner only.
 ## Output and exit codes
 
 Results go to stdout, errors, hints and progress to stderr; progress is shown on a terminal only.
-With `--json` a command prints one JSON document on one line, and `enqueue` and `consume` one per
-message. Characters that could disturb a terminal are shown as escapes such as `\\x1b`; JSON has
-them exactly.
+With `--json` a command prints one JSON document on one line, and `enqueue`, `consume` and
+`queue peek` one per message. Characters that could disturb a terminal are shown as escapes such as
+`\\x1b`; JSON has them exactly.
 
 | exit code | meaning |
 |---|---|
@@ -78,6 +78,25 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".tokens",
         ".rate_per_second",
         ".burst",
+        "batches[].stream",
+        ".open",
+        ".messages",
+        ".age_s",
+        ".ends_in_s",
+    ),
+    "queue peek": (
+        "id",
+        "queue",
+        "state",
+        "headers",
+        "payload",
+        "payload_base64",
+        "fairness_key",
+        "weight",
+        "throttle_keys",
+        "attempt_count",
+        "enqueued_at_ms",
+        "ready_at_ms",
     ),
     "enqueue": ("queue", "id"),
     "consume": (
@@ -123,7 +142,8 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 _AFTER_FIELDS: Final = """
 `payload` is null when the message is not text; `payload_base64` is always exact. `settled` is
 `ack`, `nack` or, with `--peek-only`, null. A `value` of null is a setting that is not set.
-`fila stats QUEUE` prints what `fila queue inspect` does.
+`fila stats QUEUE` prints what `fila queue inspect` does; `batches` are the open lease batches by
+stream.
 
 """
 

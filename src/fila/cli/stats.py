@@ -6,6 +6,7 @@ Owns the texts and JSON shapes of queue statistics, for `queue list` and `queue 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from fila.cli.output import say, say_json, shown, table
 
 if TYPE_CHECKING:
     from fila.client.calls import QueueStats
-    from fila.wire.bodies import QueueSummary
+    from fila.client.sync import FilaClient
+    from fila.wire.bodies import OpenBatch, QueueSummary
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -55,11 +57,43 @@ def run(args: argparse.Namespace) -> int:
 def show_one(args: argparse.Namespace, queue: str) -> int:
     with connection.open_client(args) as client:
         found = client.get_stats(queue)
+        streams = _streams(client, queue)
     if args.json:
-        say_json(_document(queue, found))
+        say_json({**_document(queue, found), "batches": streams})
     else:
         say(_text(queue, found))
+        if streams:
+            rows = [tuple(one.values()) for one in streams]
+            say("\n" + table(("BATCHES OF", "OPEN", "MESSAGES", "AGE_S", "ENDS_IN_S"), rows))
     return 0
+
+
+def _streams(client: FilaClient, queue: str) -> list[dict[str, Any]]:
+    """Open lease batches by stream: the batches `s/0`, `s/1/x` are of the stream `s`."""
+    from fila.client.errors import ProtocolError
+
+    try:
+        batches = client.list_batches(queue)
+    except ProtocolError:
+        return []  # a broker of an earlier version knows no batches
+    now_ms = time.time() * 1000
+    streams: dict[str, list[OpenBatch]] = {}
+    for one in batches:
+        streams.setdefault(one.name.partition("/")[0], []).append(one)
+    return [
+        {
+            "stream": name,
+            "open": len(found),
+            "messages": sum(one.messages for one in found),
+            "age_s": _seconds(now_ms - min(one.leased_at_ms for one in found)),
+            "ends_in_s": _seconds(min(one.expires_at_ms for one in found) - now_ms),
+        }
+        for name, found in streams.items()
+    ]
+
+
+def _seconds(ms: float) -> float:
+    return round(max(0.0, ms) / 1000, 1)
 
 
 def summaries_text(queues: Sequence[QueueSummary]) -> str:

@@ -5,7 +5,7 @@ The twin of `bulk_sync`; keep them alike.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fila.client import bulk
@@ -150,7 +150,7 @@ class AsyncBulkMethods:
         page_messages: int = 1_000,
         ttl: float | None = None,
         timeout: float | None = None,
-    ) -> AsyncIterator[BrowsedMessage]:
+    ) -> AsyncGenerator[BrowsedMessage, None]:
         """Look at a queue's messages as they are now, without taking any. `states` are some of
         "ready", "delayed" and "leased"; none means all."""
         states = tuple(states)

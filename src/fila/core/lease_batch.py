@@ -84,6 +84,7 @@ def chosen(queue: Queue, name: str, below: int | None) -> list[LeaseBatch]:
         place = stream_of(batch.name)
         if place is not None and place[0] == name and place[1] < below and batch.consumer is None:
             found.append(batch)
+    found.sort(key=lambda batch: batch.name)  # the same order before and after a restart
     return found
 
 

@@ -24,7 +24,6 @@ from fila.core.consumer import Consumer
 from fila.core.effect import BatchLeased, Event
 from fila.core.lane import Entry, Lane, entry_of
 from fila.core.lease_batch import LeaseBatch
-from fila.core.meter import measure
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.state import MS, State
@@ -240,16 +239,10 @@ def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:
         one.batch = batch
         batch.leases[number] = one
     consumer.leases.clear()
-    others = []
     for delivery in state.deliveries:
         if delivery.consumer is consumer:
             batch.entries += delivery.entries
             batch.lanes += delivery.lanes
-            if state.measuring:
-                measure(delivery)  # nobody else will see it
-        else:
-            others.append(delivery)
-    state.deliveries = others
     batch.leased_ns = state.now
     batch.expires_ns = state.now + batch.visibility_ms * MS
     lease_batch.put_row(state, batch)

@@ -42,7 +42,6 @@ class State:
         self.reader = reader
         self.settings = settings
         self.journal = False  # whether events are wanted
-        self.measuring = False  # whether somebody measures deliveries (meter.py)
         self.now = 0
         self.queues: dict[str, Queue] = {}
         self.groups: dict[int, Group] = {0: Group(0)}

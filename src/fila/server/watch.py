@@ -71,7 +71,6 @@ class Watch:
         self._pulse = Pulse(broker.machine.state, now_ns, own.top_keys)
         observer = Observer(lambda: now_ns() // 1_000_000, tracer)
         broker.watcher = observer
-        broker.machine.state.measuring = True
         sessions.tracer = tracer
 
         def hook_numbers(queue: str) -> list[tuple[str, HookNumbers]]:

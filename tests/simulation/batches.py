@@ -1,0 +1,237 @@
+"""Lease batches in the books: who has which messages under which name, and until when.
+
+Promised: one name, the same messages, until they are finished, handed back or their time is up; and
+an end by time counts an attempt only where that was asked for.
+"""
+
+from __future__ import annotations
+
+from fila.core import rejection
+from fila.core.command import AckBatch, ExpireBatch, ExtendBatch, Lease, ReleaseBatch, Withdraw
+from fila.core.machine import Reply
+from fila.core.rejection import Rejection
+
+from . import events
+from .books import Books
+from .model import Batch, Consumer, Queue
+from .turn import Turn, Violation, same
+
+MS = 1_000_000
+FOLLOWED = (AckBatch, ExpireBatch, ExtendBatch, Lease, ReleaseBatch, Withdraw)
+
+
+def follow(books: Books, queue: Queue, command: object, reply: Reply) -> None:
+    if isinstance(command, Lease):
+        _lease(books, queue, command, reply)
+    elif isinstance(command, Withdraw):
+        _withdraw(books, queue, command, reply)
+    elif isinstance(command, ExpireBatch):
+        _expire(books, queue, command, reply)
+    elif isinstance(command, AckBatch):
+        chosen = _chosen(queue, command.name, command.below, reply)
+        _counted(chosen, reply)
+        for batch in chosen:
+            _ack(books, queue, batch)
+    elif isinstance(command, ReleaseBatch):
+        chosen = _chosen(queue, command.name, command.below, reply)
+        _counted(chosen, reply)
+        for batch in chosen:
+            books.release(queue, list(batch.leases.values()))
+    elif isinstance(command, ExtendBatch):
+        if _bad_visibility(books, command.visibility_ms):
+            _refused(reply, rejection.INVALID_CONFIG_VALUE)
+            return
+        chosen = _chosen(queue, command.name, command.below, reply)
+        _counted(chosen, reply)
+        for batch in chosen:
+            batch.visibility_ns = command.visibility_ms * MS or queue.visibility_ns
+            batch.expires_ns = books.now + batch.visibility_ns
+
+
+def collect(books: Books, turn: Turn) -> None:
+    """After the deliveries of a turn: batches take over what they got, and are answered."""
+    for queue in books.queues.values():
+        for batch in list(queue.batches.values()):
+            consumer = batch.consumer
+            if consumer is not None and consumer.leases:
+                _take_over(books, queue, batch, consumer)
+    filling = [
+        batch
+        for queue in books.queues.values()
+        for batch in queue.batches.values()
+        if batch.consumer is not None
+    ]
+    filling.sort(key=lambda batch: batch.first_request)
+    for batch in filling:
+        consumer = batch.consumer
+        assert consumer is not None
+        waits = not batch.leases and books.now < batch.wait_until_ns
+        if batch.queue.stands(consumer) and (turn.more or waits):
+            continue
+        again = False
+        expires_ns = batch.expires_ns
+        for request in batch.requests:
+            books.told.append((request, again, batch.order, expires_ns, False))
+            again = True
+        _stop_filling(books, batch)
+        batch.requests = []
+    seen = [
+        (
+            one.request,
+            one.again,
+            [entry[0][20:] for entry in one.entries],
+            one.expires_ns,
+            one.gone,
+        )
+        for one in turn.batches_leased
+    ]
+    same("answers to requests for batches", sorted(seen), sorted(books.told))
+
+
+def restart(queue: Queue) -> None:
+    """Who was waiting is gone; what was leased under a name still is."""
+    for batch in list(queue.batches.values()):
+        batch.consumer = None
+        batch.requests = []
+        batch.order = []
+        if not batch.leases:
+            del queue.batches[batch.name]
+
+
+def _lease(books: Books, queue: Queue, command: Lease, reply: Reply) -> None:
+    batch = queue.batches.get(command.name)
+    if batch is not None:
+        same("reply to Lease", reply, None)
+        if batch.consumer is not None:
+            batch.requests.append(command.request)
+        else:
+            told = (command.request, True, batch.ids(), batch.expires_ns, False)
+            books.told.append(told)
+        return
+    if command.max_messages == 0:
+        _refused(reply, rejection.BATCH_NOT_FOUND)
+        return
+    settings = books.settings
+    if (
+        not command.name
+        or len(command.name) > 255
+        or not command.name.isprintable()
+        or command.max_messages > settings.batch_messages_max
+        or _bad_visibility(books, command.visibility_ms)
+        or len(queue.batches) >= settings.batches_max
+    ):
+        _refused(reply, rejection.INVALID_CONFIG_VALUE)
+        return
+    same("reply to Lease", reply, None)
+    visibility_ns = command.visibility_ms * MS or queue.visibility_ns
+    batch = Batch(command.name, queue, visibility_ns, command.count_attempt)
+    batch.requests.append(command.request)
+    batch.first_request = command.request
+    batch.wait_until_ns = books.now + command.wait_ms * MS
+    bytes_max = command.max_bytes or settings.batch_bytes
+    consumer = Consumer(f"batch:{command.name}", 0, command.max_messages, bytes_max)
+    batch.consumer = consumer
+    queue.batches[batch.name] = batch
+    queue.gain_credit(consumer, books.now)
+    if books.journal:
+        events.expect_consumer(
+            books.events, events.CONSUMER_JOINED, queue, consumer, command.max_messages
+        )
+
+
+def _withdraw(books: Books, queue: Queue, command: Withdraw, reply: Reply) -> None:
+    batch = queue.batches.get(command.name)
+    if batch is None or command.request not in batch.requests:
+        same("reply to Withdraw", reply, 0)
+        return
+    same("reply to Withdraw", reply, 1)
+    batch.requests.remove(command.request)
+    if not batch.requests and not batch.leases:
+        _stop_filling(books, batch)
+
+
+def _expire(books: Books, queue: Queue, command: ExpireBatch, reply: Reply) -> None:
+    batch = queue.batches.get(command.name)
+    if batch is None or batch.consumer is not None or batch.expires_ns > books.now:
+        raise Violation("batch", f"{command.name} of {queue.name} is not due")
+    ids = batch.ids()
+    same("messages of the batch that ran out", command.ids, ids if batch.counts else [])
+    same("reply to ExpireBatch", reply, len(ids))
+    if not batch.counts:
+        books.release(queue, list(batch.leases.values()))
+        return
+    for id, verdict in zip(command.ids, command.verdicts, strict=True):
+        queue.counted["expired"] += 1
+        message = queue.leased[id]
+        books.fail(queue, message, verdict, events.EXPIRED, "visibility timeout expired")
+
+
+def _ack(books: Books, queue: Queue, batch: Batch) -> None:
+    for id in batch.ids():
+        message = queue.leased[id]
+        lane = message.lane
+        books.settle(queue, message)
+        del books.messages[id]
+        books.gone[id] = "acked"
+        queue.counted["acked"] += 1
+        if books.journal:
+            events.expect(books.events, events.ACKED, message, lane)
+
+
+def _take_over(books: Books, queue: Queue, batch: Batch, consumer: Consumer) -> None:
+    for number, lease in consumer.leases.items():
+        del queue.leases[number]
+        lease.consumer = None
+        lease.batch = batch
+        batch.leases[number] = lease
+        batch.order += lease.messages
+    consumer.leases = {}
+    batch.expires_ns = books.now + batch.visibility_ns
+
+
+def _stop_filling(books: Books, batch: Batch) -> None:
+    consumer = batch.consumer
+    assert consumer is not None
+    queue = batch.queue
+    batch.consumer = None
+    batch.order = []
+    consumer.gone = True
+    if queue.stands(consumer):
+        queue.lose_credit(consumer, books.now)
+    if not batch.leases:
+        del queue.batches[batch.name]
+    if books.journal:
+        credit = consumer.held - consumer.prefetch
+        events.expect_consumer(books.events, events.CONSUMER_LEFT, queue, consumer, credit)
+
+
+def _chosen(queue: Queue, name: str, below: int | None, reply: Reply) -> list[Batch]:
+    opened = [batch for batch in queue.batches.values() if batch.consumer is None]
+    if below is not None:
+        found = []
+        for batch in opened:
+            stream, _, rest = batch.name.partition("/")
+            if stream == name and int(rest.split("/")[0]) < below:
+                found.append(batch)
+        return sorted(found, key=lambda batch: batch.name)
+    found = [batch for batch in opened if batch.name == name]
+    if not found:
+        _refused(reply, rejection.BATCH_NOT_FOUND)
+    return found
+
+
+def _counted(chosen: list[Batch], reply: Reply) -> None:
+    if chosen or not isinstance(reply, Rejection):
+        expected = (len(chosen), sum(len(batch.ids()) for batch in chosen))
+        same("batches and messages acted on", reply, expected)
+
+
+def _bad_visibility(books: Books, visibility_ms: int) -> bool:
+    settings = books.settings
+    low, high = settings.visibility_ms_min, settings.visibility_ms_max
+    return bool(visibility_ms) and not low <= visibility_ms <= high
+
+
+def _refused(reply: Reply, code: int) -> None:
+    if not isinstance(reply, Rejection) or reply.code != code:
+        raise Violation("batch", f"{reply!r}, should be refused with {code:#04x}")
