@@ -75,8 +75,14 @@ def _enqueue_keyed(books: Books, command: EnqueueKeyed, reply: Reply, asked: obj
         results.append((id, False))
         kept.append(place)
     same("reply to EnqueueKeyed", reply, results)
-    columns = [[column[place] for place in kept] for column in command[1:5]]
-    _store(books, queue, Enqueue(command.queue, *columns))
+    stored = Enqueue(
+        command.queue,
+        [command.ids[place] for place in kept],
+        [command.bodies[place] for place in kept],
+        [command.assignments[place] for place in kept],
+        [command.delays_ms[place] for place in kept],
+    )
+    _store(books, queue, stored)
 
 
 def _store(books: Books, queue: Queue, command: Enqueue) -> None:
