@@ -20,7 +20,7 @@ _STYLE: Final = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --line: #343b44;
   --paper: #14181d; --blue: #58aee0; --good: #58c98b; --bad: #ff8a80; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 900px; margin: 2rem auto; padding: 0 1rem; }
+  max-width: 1040px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 figure { margin: 1.2rem 0; } figcaption { color: var(--soft); font-size: .9rem; }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
