@@ -5,7 +5,7 @@ A refusal has the right status and text, comes before any look-up, and changes n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Queue
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from fila.wire import opcodes as op
 from tests.e2e.peer import Closed
 from tests.grpc.client import batch, message
 from tests.grpc.talkers import Fault, GrpcTalker, Talker
+from tests.security import bulk_operations as bulk
 from tests.security.conftest import TALKERS, Key
 
 NO_ADMIN = "key does not have admin permission"
@@ -29,6 +30,7 @@ class World(NamedTuple):
     queue: str
     leased: str  # a message somebody holds
     key: Key  # somebody's key
+    opened: Any  # a snapshot of the queue
 
 
 class Operation(NamedTuple):
@@ -127,18 +129,62 @@ OPERATIONS: dict[str, Operation] = {
         "*",
         lambda acl: acl == (False, [("produce", "something")]),
     ),
+    "EnqueueWith": Operation(
+        lambda talker, world: bulk.enqueue_with(talker, world.queue), "produce", "{queue}",
+        lambda got: got.results[0].code == 0, ("fibp",),
+    ),
+    "Release": Operation(
+        lambda talker, world: bulk.release(talker, world.queue, world.leased), "consume", "{queue}",
+        lambda got: got.results[0].code == 0, ("fibp",),
+    ),
+    "LeaseBatch": Operation(
+        lambda talker, world: bulk.lease_batch(talker, world.queue), "consume", "{queue}",
+        lambda got: got.messages == 1, ("fibp",),
+    ),
+    "AckBatch": Operation(
+        lambda talker, world: bulk.ack_batch(talker, world.queue), "consume", "{queue}",
+        lambda got: got.messages == 1, ("fibp",),
+    ),
+    "ExtendBatch": Operation(
+        lambda talker, world: bulk.extend_batch(talker, world.queue), "consume", "{queue}",
+        lambda got: got.messages == 1, ("fibp",),
+    ),
+    "ReleaseBatch": Operation(
+        lambda talker, world: bulk.release_batch(talker, world.queue), "consume", "{queue}",
+        lambda got: got.messages == 1, ("fibp",),
+    ),
+    "Browse": Operation(
+        lambda talker, world: bulk.browse(talker, world.queue), "consume", "{queue}",
+        lambda got: got.messages >= 2, ("fibp",),
+    ),
+    "BrowsePage": Operation(
+        lambda talker, world: bulk.browse_page(talker, world.opened), "consume", "{queue}",
+        lambda got: got.messages >= 2, ("fibp",),
+    ),
+    "BrowseClose": Operation(
+        lambda talker, world: bulk.browse_close(talker, world.opened), "consume", "{queue}",
+        protocols=("fibp",),
+    ),
 }  # fmt: skip
-# Refused to nobody who has a key: it shows what the key may see.
+# Not refused as the others are: one shows what the key may see, one has two kinds of permission.
 LISTING = {
     "ListQueues": Operation(
         lambda talker, world: talker.queues(), "admin", "{queue}", lambda found: len(found) > 0
-    )
+    ),
+    # Whoever consumes the queue or administers it may know.
+    "ListBatches": Operation(
+        lambda talker, world: bulk.list_batches(talker, world.queue),
+        "consume",
+        "{queue}",
+        lambda got: len(got.batches) == 1,
+        ("fibp",),
+    ),
 }
 EVERYTHING = OPERATIONS | LISTING
 
 
 @pytest.fixture
-def world(root: Talker, key: Callable[..., Key], queue: str) -> World:
+def world(root: Talker, key: Callable[..., Key], queue: str) -> Iterator[World]:
     """A queue with two messages, one more that is leased, and a dead letter."""
     root.create_queue(queue, on_failure=GIVE_UP)
     ids = root.enqueue(queue, b"dead", b"leased", headers={})
@@ -146,9 +192,13 @@ def world(root: Talker, key: Callable[..., Key], queue: str) -> World:
     stream.take(2)
     stream.leave()
     root.nack(queue, ids[0])
+    root.enqueue(queue, b"batched", headers={})
+    bulk.lease_batch(root, queue, bulk.BATCH)
     root.enqueue(queue, b"1", b"2", headers={})
     root.set_config(f"{queue}.old", "1")
-    return World(queue, ids[1], key(("produce", "something")))
+    opened = bulk.browse(root, queue)
+    yield World(queue, ids[1], key(("produce", "something")), opened)
+    bulk.browse_close(root, opened)
 
 
 def seen(root: Talker, world: World) -> Any:
@@ -306,6 +356,22 @@ def test_a_list_of_queues_shows_what_the_key_may_see(
     talker = connect(protocol, mine.secret)
     assert set(talker.queues()) == {f"{queue}.a", f"{queue}.b", f"{queue}.c.dlq"}
     assert connect(protocol, key().secret).queues() == {}
+
+
+@pytest.mark.parametrize("who", ["nobody", "producer", "elsewhere"])
+def test_batches_are_listed_to_consumers_and_administrators_alone(
+    connect: Callable[..., Talker], key: Callable[..., Key], world: World, who: str
+) -> None:
+    permissions = {
+        "nobody": [],
+        "producer": [("produce", "*")],
+        "elsewhere": [("consume", "elsewhere"), ("admin", f"{world.queue}x")],
+    }[who]
+    with pytest.raises(Fault) as refused:
+        bulk.list_batches(connect("fibp", key(*permissions).secret), world.queue)
+    assert refused.value.status == "PERMISSION_DENIED"
+    mine = key(("admin", world.queue))
+    assert len(bulk.list_batches(connect("fibp", mine.secret), world.queue).batches) == 1
 
 
 def test_a_stream_of_batches_ends_with_its_key(
