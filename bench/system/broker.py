@@ -50,6 +50,7 @@ class Broker:
         } | {
             "PYTHONPATH": str(ROOT / "src"),
             "FILA_PORT_FILE": str(port_file),
+            "FILA_GUI_PORT_FILE": str(self._place / "gui"),
             "FILA_LOG__LEVEL": "warning",
         }
         for name, value in self._settings.items():
@@ -79,6 +80,11 @@ class Broker:
 
     def log(self) -> str:
         return process.tail(self._place / "log")
+
+    @property
+    def http_address(self) -> str:
+        """Of a broker whose settings turn the HTTP port on."""
+        return (self._place / "gui").read_text()
 
     @property
     def pid(self) -> int:

@@ -59,8 +59,8 @@ class Meter:
         self.own = 0
         self.turn = 0
         self.paused = 0
-        # A reader's notes: the reading and the entitlement it last took, and (delivered, entitled)
-        # at the beginnings of the window before and of this one.
+        # A reader's notes: the reading it last took, the entitlement a tracked key was last seen
+        # with, and (delivered, entitled) at the beginnings of the window before and of this one.
         self.seen: Reading = NOTHING
         self.due = 0.0
         self.since: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)

@@ -124,7 +124,9 @@ class Pulse:
     def pin(self, name: str, key: FairnessKey) -> TrackedKey | None:
         """Somebody looks at a key: remember its past from now on."""
         one = self.queues.get(name)
-        return one.tracked.pin(key, self.tick) if one is not None else None
+        if one is None:
+            return None
+        return one.tracked.pin(key, one.queue.ring.clock, self.tick)
 
     def meet(self) -> None:
         """Queues come and go; one that was deleted and made again is another."""
@@ -161,6 +163,8 @@ class Pulse:
             one.window = (one.window[1], _waits(queue).delivered)
         clock = queue.ring.clock
         tracked = one.tracked.keys
+        whole = small and one.read_tick == self.tick - 1
+        moved: list[Meter] = []
         candidates: list[tuple[float, FairnessKey]] = []
         read = 0
         for key in list(queue.keys.values()):
@@ -168,27 +172,29 @@ class Pulse:
             if read % SLICE_KEYS == 0:
                 await asyncio.sleep(0)
             meter = key.meter
+            pending = key.pending
             if meter is None:
-                if not key.pending:
+                if not pending:
                     continue
                 meter = key.meter = Meter()
             delivered = meter.delivered
-            if rolls:
-                since = meter.since
-                if since[0] != delivered or since[1] != key.entitled or key.active:
-                    meter.since = (since[2], since[3], delivered, key.entitled_at(clock))
-            if (key.pending or delivered != meter.seen[0]) and key.name not in tracked:
-                due = key.entitled_at(clock) - meter.due
-                score = score_of(delivered - meter.seen[0], due, key.pending)
+            since = meter.since
+            if not pending and since[0] == delivered and since[1] == key.entitled:
+                continue
+            entitled = key.entitled
+            if key.active:
+                entitled += key.weight * (clock - key.joined)
+            if key.name not in tracked:
+                score = score_of(delivered - since[2], entitled - since[3], pending)
                 candidates.append((score, key))
-        whole = small and one.read_tick == self.tick - 1
-        one.tracked.choose(candidates, whole, room)
+                if small:
+                    moved.append(meter)
+            if rolls:
+                meter.since = (since[2], since[3], delivered, entitled)
+        one.tracked.choose(candidates, clock, whole, room)
         one.read_tick = self.tick
-        for _, key in candidates:
-            meter = key.meter
-            if meter is not None and key.name not in tracked:
-                meter.seen = meter.reading()
-                meter.due = key.entitled_at(clock)
+        for meter in moved:
+            meter.seen = meter.reading()
 
     def _read_queue(self, one: QueuePulse, throttled: int, step_s: float) -> None:
         queue = one.queue

@@ -3,7 +3,7 @@
 The number of labels is bounded however many keys a queue has: the busiest `keys_max` are tracked,
 the rest are one series, `other`. A counter must not shrink, so a key that becomes tracked counts
 from that moment on, and what it did before stays in `other`. A tracked key keeps its place until
-a newcomer does in one second what it did in ten.
+a newcomer outdoes in a few seconds what it did in ten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ class TrackedKeys:
         self._counted: Reading = NOTHING  # the queue's reading up to which all is counted
 
     def choose(
-        self, candidates: Iterable[tuple[float, FairnessKey]], whole: bool, room: int
+        self,
+        candidates: Iterable[tuple[float, FairnessKey]],
+        clock: float,
+        whole: bool,
+        room: int,
     ) -> None:
         """Let the best of the candidates in. `whole`: their readings since the last tick are known
         (`seen`), so nothing of them is counted yet. `room`: how many histories may still be made.
@@ -62,16 +66,16 @@ class TrackedKeys:
                 if least.score >= score:
                     break
                 del keys[least.name]
-            self._admit(key, score, whole, room > 0)
+            self._admit(key, score, clock, whole, room > 0)
             room -= 1
 
-    def pin(self, key: FairnessKey, tick: int) -> TrackedKey | None:
+    def pin(self, key: FairnessKey, clock: float, tick: int) -> TrackedKey | None:
         """Track a key because somebody looks at it; None when too many are looked at."""
         found = self.keys.get(key.name)
         if found is None:
             if sum(1 for one in self.keys.values() if one.pinned) >= PINNED_MAX:
                 return None
-            found = self._admit(key, 0.0, False, True)
+            found = self._admit(key, 0.0, clock, False, True)
         found.pinned = tick + PINNED_TICKS
         return found
 
@@ -115,8 +119,11 @@ class TrackedKeys:
         for at, value in enumerate(rest):
             self.other[at] += max(value, 0)
 
-    def _admit(self, key: FairnessKey, score: float, whole: bool, past: bool) -> TrackedKey:
+    def _admit(
+        self, key: FairnessKey, score: float, clock: float, whole: bool, past: bool
+    ) -> TrackedKey:
         meter = _meter(key)
+        meter.due = key.entitled_at(clock)
         base = meter.seen if whole else meter.reading()
         one = TrackedKey(key, base, History(KEY_FIELDS) if past else None)
         one.score = score

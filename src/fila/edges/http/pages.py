@@ -7,18 +7,19 @@ per beat of the pulse for all who ask for the same order. Only the rows of the p
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from fila.core.fairness import FairnessKey
 from fila.core.lane import PARKED
 from fila.edges.http.message import HttpError, Request
-from fila.telemetry.pulse import Pulse, QueuePulse
+from fila.telemetry.pulse import SMALL_KEYS, Pulse, QueuePulse
 
 LIMIT_MAX: Final = 200
 _SLICE_KEYS: Final = 500
-_HEAP_MAX: Final = 1_000  # beyond so many rows a full sort is cheaper
+_FEW_ROWS: Final = 1_000  # up to so many, what lies behind the page is dropped while sorting
+_LARGE_TICKS: Final = 3
+_MADE_MAX: Final = 200
 _Measured = Callable[[FairnessKey, float], float]
 
 
@@ -55,17 +56,18 @@ def order_of(request: Request) -> Order:
 class Pages:
     def __init__(self, pulse: Pulse) -> None:
         self._pulse = pulse
-        self._tick = -1
-        self._made: dict[tuple[str, Order], asyncio.Task[Page]] = {}
+        self._made: dict[tuple[str, Order], tuple[int, asyncio.Task[Page]]] = {}
 
     async def page(self, name: str, one: QueuePulse, order: Order) -> Page:
-        if self._tick != self._pulse.tick:
-            self._tick = self._pulse.tick
-            self._made.clear()
-        found = self._made.get((name, order))
-        if found is None:
+        tick = self._pulse.tick
+        until, found = self._made.get((name, order), (-1, None))
+        if found is None or tick >= until:
+            if len(self._made) >= _MADE_MAX:
+                self._made.clear()
+            # Numbers in the rows are of this second; the order of many keys is of the last three.
+            lasts = 1 if len(one.queue.keys) <= SMALL_KEYS else _LARGE_TICKS
             found = asyncio.get_running_loop().create_task(_page(one, order))
-            self._made[(name, order)] = found
+            self._made[(name, order)] = (tick + lasts, found)
         return await asyncio.shield(found)  # a client that leaves takes it from nobody else
 
 
@@ -75,20 +77,21 @@ async def _page(one: QueuePulse, order: Order) -> Page:
     keys = list(queue.keys.values())
     measured = SORTS[order.sort]
     text = order.text
-    found: list[tuple[float, bytes, FairnessKey]] = []
+    end = order.offset + order.limit
+    best: list[tuple[float, bytes, FairnessKey]] = []
+    matched = 0
     for start in range(0, len(keys), _SLICE_KEYS):
         part = keys[start : start + _SLICE_KEYS]
         if text:
             part = [key for key in part if text in key.name.decode(errors="replace").lower()]
-        found += [(measured(key, clock), key.name, key) for key in part]
+        matched += len(part)
+        best += [(measured(key, clock), key.name, key) for key in part]
+        # A sort of few in every slice, instead of one of all at the end: nobody waits for it.
+        best.sort(reverse=order.descending)
+        if end <= _FEW_ROWS:
+            del best[end:]
         await asyncio.sleep(0)
-    end = order.offset + order.limit
-    if end <= _HEAP_MAX:
-        best = heapq.nlargest(end, found) if order.descending else heapq.nsmallest(end, found)
-    else:
-        found.sort(reverse=order.descending)
-        best = found
-    return Page(len(keys), len(found), [row[2] for row in best[order.offset : end]])
+    return Page(len(keys), matched, [row[2] for row in best[order.offset : end]])
 
 
 def in_flight(key: FairnessKey) -> int:
