@@ -21,7 +21,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PACKAGE = ROOT / "src/fila/edges/grpc/v1"
 PAGE = ROOT / "docs/grpc.md"
-FILA = ("fila/v1/messages.proto", "fila/v1/service.proto", "fila/v1/admin.proto")
+FILA = (
+    "fila/v1/messages.proto",
+    "fila/v1/service.proto",
+    "fila/v1/bulk.proto",
+    "fila/v1/admin.proto",
+)
 STANDARD = ("grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto")
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from fila.edges.grpc.v1 import admin_pb2, health_pb2, reflection_pb2, service_pb2
+from fila.edges.grpc.v1 import admin_pb2, bulk_pb2, health_pb2, reflection_pb2, service_pb2
 from fila.edges.grpc.v1.messages_pb2 import Message
 
 WAIT_S = 10.0
@@ -41,7 +41,7 @@ class Client:
             self.channel = grpc.secure_channel(target, credentials, every)
         self.metadata = [("authorization", f"Bearer {key}")] if key is not None else []
         self._methods: dict[str, Any] = {}
-        for file in (service_pb2, admin_pb2, health_pb2, reflection_pb2):
+        for file in (service_pb2, bulk_pb2, admin_pb2, health_pb2, reflection_pb2):
             for service in file.DESCRIPTOR.services_by_name.values():
                 self._add(service)
 

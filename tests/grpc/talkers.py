@@ -30,6 +30,8 @@ STATUS = {
     errors.UNAUTHORIZED: "UNAUTHENTICATED",
     errors.FORBIDDEN: "PERMISSION_DENIED",
     errors.API_KEY_NOT_FOUND: "NOT_FOUND",
+    errors.BATCH_NOT_FOUND: "NOT_FOUND",
+    errors.SNAPSHOT_EXPIRED: "FAILED_PRECONDITION",
 }
 
 
@@ -138,7 +140,7 @@ class _Closing:
 class FibpTalker(_Closing):
     def __init__(self, address: tuple[str, int], key: str | None = None) -> None:
         self.peer = Peer(address, handshake=False)
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.Handshake(1, key), bodies.HandshakeOk)
 
     def __enter__(self) -> FibpTalker:
@@ -147,42 +149,42 @@ class FibpTalker(_Closing):
     def create_queue(
         self, name: str, on_enqueue: str = "", on_failure: str = "", visibility_ms: int = 0
     ) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.create_queue(name, on_enqueue or None, on_failure or None, visibility_ms)
 
     def delete_queue(self, name: str) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.delete_queue(name)
 
     def enqueue(
         self, queue: str, *payloads: bytes, headers: dict[str, str] | None = None
     ) -> list[str]:
-        with _fibp_faults():
+        with fibp_faults():
             return self.peer.enqueue(queue, *payloads, headers=headers)
 
     def enqueue_mixed(self, *items: tuple[str, bytes]) -> list[str]:
         messages = [
             (hot.queue_field(queue.encode()), message_body({}, payload)) for queue, payload in items
         ]
-        with _fibp_faults():
+        with fibp_faults():
             request = self.peer.send(op.ENQUEUE, hot.encode_enqueue(messages))
             results = self.peer.enqueue_results(request)
         return [id if code == errors.OK else STATUS[code] for code, id in results]
 
     def consume(self, queue: str, prefetch: int = 0) -> FibpStream:
-        with _fibp_faults():
+        with fibp_faults():
             return FibpStream(self.peer, self.peer.consume(queue, prefetch or None))
 
     def ack(self, queue: str, *ids: str) -> list[str]:
-        with _fibp_faults():
+        with fibp_faults():
             return [_status(code) for code in self.peer.ack(queue, *ids)]
 
     def nack(self, queue: str, *ids: str, error: str = "") -> list[str]:
-        with _fibp_faults():
+        with fibp_faults():
             return [_status(code) for code in self.peer.nack(queue, *ids, error=error)]
 
     def stats(self, queue: str) -> Stats:
-        with _fibp_faults():
+        with fibp_faults():
             found = self.peer.stats(queue)
         return Stats(
             found.depth,
@@ -195,48 +197,48 @@ class FibpTalker(_Closing):
         )
 
     def queues(self) -> dict[str, tuple[int, int, int]]:
-        with _fibp_faults():
+        with fibp_faults():
             found = self.peer.queues()
         return {
             name: (one.depth, one.in_flight, one.active_consumers) for name, one in found.items()
         }
 
     def set_config(self, key: str, value: str) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.set_config(key, value)
 
     def get_config(self, key: str) -> str | None:
-        with _fibp_faults():
+        with fibp_faults():
             return self.peer.get_config(key) or None
 
     def list_config(self, prefix: str) -> dict[str, str]:
-        with _fibp_faults():
+        with fibp_faults():
             return self.peer.list_config(prefix)
 
     def redrive(self, queue: str, count: int = 0) -> int:
-        with _fibp_faults():
+        with fibp_faults():
             return self.peer.redrive(queue, count)
 
     def create_key(self, name: str, expires_ms: int = 0, superadmin: bool = False) -> Any:
-        with _fibp_faults():
+        with fibp_faults():
             record = bodies.CreateApiKey(name, expires_ms, superadmin)
             return self.peer.request(record, bodies.CreateApiKeyResult)
 
     def revoke_key(self, key_id: str) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.RevokeApiKey(key_id), bodies.RevokeApiKeyResult)
 
     def api_keys(self) -> list[Any]:
-        with _fibp_faults():
+        with fibp_faults():
             return list(self.peer.request(bodies.ListApiKeys(), bodies.ListApiKeysResult).keys)
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
         wanted = tuple(bodies.Permission(*one) for one in permissions)
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.SetAcl(key_id, wanted), bodies.SetAclResult)
 
     def get_acl(self, key_id: str) -> tuple[bool, list[tuple[str, str]]]:
-        with _fibp_faults():
+        with fibp_faults():
             found = self.peer.request(bodies.GetAcl(key_id), bodies.GetAclResult)
         return found.is_superadmin, [(one.kind, one.pattern) for one in found.permissions]
 
@@ -250,7 +252,7 @@ class FibpStream:
         self._stream = stream
 
     def take(self, count: int) -> list[Got]:
-        with _fibp_faults():
+        with fibp_faults():
             return [Got(*one[:-1]) for one in self._peer.take(self._stream, count)]
 
     def ended(self) -> Fault:
@@ -281,24 +283,24 @@ class GrpcTalker(_Closing):
     def create_queue(
         self, name: str, on_enqueue: str = "", on_failure: str = "", visibility_ms: int = 0
     ) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.create_queue(name, on_enqueue, on_failure, visibility_ms)
 
     def delete_queue(self, name: str) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.delete_queue(name)
 
     def enqueue(
         self, queue: str, *payloads: bytes, headers: dict[str, str] | None = None
     ) -> list[str]:
         messages = [message(queue, payload, headers) for payload in payloads]
-        with _grpc_faults():
+        with grpc_faults():
             results = self.client.call("Enqueue", pb.EnqueueRequest(messages=messages)).results
         return [_item(one) for one in results]
 
     def enqueue_mixed(self, *items: tuple[str, bytes]) -> list[str]:
         messages = [message(queue, payload) for queue, payload in items]
-        with _grpc_faults():
+        with grpc_faults():
             results = self.client.call("Enqueue", pb.EnqueueRequest(messages=messages)).results
         names = {1: "NOT_FOUND", 4: "PERMISSION_DENIED"}
         return [one.message_id or names[one.error.code] for one in results]
@@ -310,15 +312,15 @@ class GrpcTalker(_Closing):
         return GrpcStream(call)
 
     def ack(self, queue: str, *ids: str) -> list[str]:
-        with _grpc_faults():
+        with grpc_faults():
             return [_settled(one) for one in self.client.ack(queue, *ids)]
 
     def nack(self, queue: str, *ids: str, error: str = "") -> list[str]:
-        with _grpc_faults():
+        with grpc_faults():
             return [_settled(one) for one in self.client.nack(queue, *ids, error=error)]
 
     def stats(self, queue: str) -> Stats:
-        with _grpc_faults():
+        with grpc_faults():
             found = self.client.stats(queue)
         return Stats(
             found.depth,
@@ -331,17 +333,17 @@ class GrpcTalker(_Closing):
         )
 
     def queues(self) -> dict[str, tuple[int, int, int]]:
-        with _grpc_faults():
+        with grpc_faults():
             found = self.client.queues()
         return {one.name: (one.depth, one.in_flight, one.active_consumers) for one in found}
 
     def set_config(self, key: str, value: str) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.set_config(key, value)
 
     def get_config(self, key: str) -> str | None:
         try:
-            with _grpc_faults():
+            with grpc_faults():
                 return self.client.get_config(key)
         except Fault as fault:
             if fault.status == "NOT_FOUND":
@@ -349,33 +351,33 @@ class GrpcTalker(_Closing):
             raise
 
     def list_config(self, prefix: str) -> dict[str, str]:
-        with _grpc_faults():
+        with grpc_faults():
             return self.client.list_config(prefix)
 
     def redrive(self, queue: str, count: int = 0) -> int:
-        with _grpc_faults():
+        with grpc_faults():
             return self.client.redrive(queue, count)
 
     def create_key(
         self, name: str, expires_ms: int = 0, superadmin: bool = False
     ) -> admin_pb2.CreateApiKeyResponse:
-        with _grpc_faults():
+        with grpc_faults():
             return self.client.create_key(name, expires_ms, superadmin)
 
     def revoke_key(self, key_id: str) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.revoke_key(key_id)
 
     def api_keys(self) -> list[Any]:
-        with _grpc_faults():
+        with grpc_faults():
             return list(self.client.api_keys())
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.set_acl(key_id, *permissions)
 
     def get_acl(self, key_id: str) -> tuple[bool, list[tuple[str, str]]]:
-        with _grpc_faults():
+        with grpc_faults():
             found = self.client.get_acl(key_id)
         return found.is_superadmin, [(one.kind, one.pattern) for one in found.permissions]
 
@@ -389,7 +391,7 @@ class GrpcStream:
         self._waiting: list[Got] = []
 
     def take(self, count: int) -> list[Got]:
-        with _grpc_faults():
+        with grpc_faults():
             while len(self._waiting) < count:
                 self._waiting += [_got(one) for one in next(self._call).messages]
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
@@ -406,7 +408,7 @@ class GrpcStream:
         self._call.cancel()
 
 
-class _fibp_faults:  # noqa: N801  read as a statement
+class fibp_faults:  # noqa: N801  read as a statement
     def __enter__(self) -> None:
         pass
 
@@ -417,7 +419,7 @@ class _fibp_faults:  # noqa: N801  read as a statement
             raise _fault(error) from error
 
 
-class _grpc_faults:  # noqa: N801
+class grpc_faults:  # noqa: N801
     def __enter__(self) -> None:
         pass
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.e2e.process import Broker, wait_until
+from tests.grpc.bulk_talk import bulk
 from tests.grpc.talkers import Fault, FibpTalker, GrpcTalker, Talker
 
 TALKERS = {"fibp": FibpTalker, "grpc": GrpcTalker}
@@ -231,3 +232,55 @@ def test_what_one_protocol_does_the_other_sees(broker: Broker, queue: str) -> No
         assert fibp.ack(queue, two[0].id) == ["NOT_FOUND"]
         assert over_grpc.nack(queue, one[0].id) == ["NOT_FOUND"]
         assert fibp.ack(queue, one[0].id) == over_grpc.ack(queue, two[0].id) == ["OK"]
+
+
+def test_delays_keys_and_places(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue)
+    first = bulk(talker, "EnqueueWith", queue, idempotency_key="k", fairness_key="acme", weight=4)
+    assert bulk(talker, "EnqueueWith", queue, idempotency_key="k") == first
+    bulk(talker, "EnqueueWith", queue, delay_ms=60_000)
+    assert talker.stats(queue).keys == {"acme": (1, 4), "default": (1, 1)}
+    (got,) = talker.consume(queue).take(1)
+    assert got.id == first
+    assert bulk(talker, "Release", queue, first) == 0
+    assert bulk(talker, "Release", queue, "no-id") == 2
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "EnqueueWith", queue, delay_ms=400 * 86_400_000)
+    assert refused.value.status == "INVALID_ARGUMENT"
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "EnqueueWith", "no-such-queue")
+    assert refused.value.status == "NOT_FOUND"
+
+
+def test_the_life_of_a_batch(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue)
+    talker.enqueue(queue, *[b"%d" % n for n in range(5)], headers={})
+    assert bulk(talker, "LeaseBatch", queue, name="s/0", max_messages=3) == 3
+    assert bulk(talker, "LeaseBatch", queue, name="s/0", max_messages=0) == 3
+    assert bulk(talker, "LeaseBatch", queue, name="s/1/x", max_messages=9) == 2
+    assert bulk(talker, "ListBatches", queue) == 2
+    assert bulk(talker, "ExtendBatch", queue, visibility_ms=60_000) == 2
+    assert bulk(talker, "AckBatch", queue, below=1) == 1
+    assert bulk(talker, "ReleaseBatch", queue) == 1
+    assert talker.stats(queue)[:2] == (2, 0)
+    began = time.monotonic()
+    assert bulk(talker, "LeaseBatch", f"{queue}.dlq", name="s/0", max_messages=9, wait_ms=200) == 0
+    assert time.monotonic() - began >= 0.2
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "LeaseBatch", queue, name="s/0", max_messages=0)
+    assert refused.value.status == "NOT_FOUND"
+
+
+def test_a_queue_is_browsed_page_by_page(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue)
+    talker.enqueue(queue, *[b"%d" % n for n in range(5)], headers={"a": "b"})
+    bulk(talker, "LeaseBatch", queue, name="s/0", max_messages=2)
+    token = bulk(talker, "Browse", queue)
+    talker.delete_queue(queue)
+    assert bulk(talker, "BrowsePage", token) == 5
+    assert bulk(talker, "BrowsePage", token, states=4) == 2
+    assert bulk(talker, "BrowsePage", token, states=1, max_messages=3) == 1
+    bulk(talker, "BrowseClose", token)
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "BrowsePage", token)
+    assert refused.value.status == "FAILED_PRECONDITION"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fila.edges.grpc.connection import METHODS
-from fila.edges.grpc.v1 import admin_pb2, messages_pb2, reflection_pb2, service_pb2
+from fila.edges.grpc.v1 import admin_pb2, bulk_pb2, messages_pb2, reflection_pb2, service_pb2
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,6 +71,30 @@ FIELDS = {
     "AclPermission": "kind pattern",
     "GetAclRequest": "key_id",
     "GetAclResponse": "key_id permissions is_superadmin",
+    "EnqueueWithRequest": "messages",
+    "MessageWithOptions": "queue headers payload delay_ms idempotency_key fairness_key weight "
+    "throttle_keys",
+    "EnqueueWithResponse": "results",
+    "EnqueueWithResult": "message_id duplicate code message",
+    "ReleaseRequest": "queue message_ids",
+    "ReleaseResponse": "codes",
+    "LeaseBatchRequest": "queue name max_messages max_bytes visibility_ms wait_ms count_attempt "
+    "as_arrow",
+    "LeaseBatchResponse": "again expires_at_ms message_count messages arrow",
+    "BatchSelection": "queue name below",
+    "ExtendBatchRequest": "queue name below visibility_ms",
+    "BatchCount": "batches messages",
+    "ListBatchesRequest": "queue",
+    "ListBatchesResponse": "batches",
+    "OpenBatch": "name messages leased_at_ms expires_at_ms",
+    "BrowseRequest": "queue fairness_key parts ttl_ms",
+    "BrowseResponse": "snapshot expires_at_ms message_count ranges",
+    "BrowseRange": "start end",
+    "BrowsePageRequest": "snapshot start end states max_messages max_bytes as_arrow",
+    "BrowsePageResponse": "messages next message_count arrow",
+    "BrowsedMessage": "message ready_at_ms state",
+    "BrowseCloseRequest": "snapshot",
+    "BrowseCloseResponse": "",
 }
 CODES = {
     "EnqueueErrorCode": ("ENQUEUE_ERROR_CODE_", "UNSPECIFIED QUEUE_NOT_FOUND STORAGE LUA "
@@ -81,7 +105,7 @@ CODES = {
         "UNSPECIFIED MESSAGE_NOT_FOUND STORAGE PERMISSION_DENIED",
     ),
 }  # fmt: skip
-FILES = (messages_pb2, service_pb2, admin_pb2)
+FILES = (messages_pb2, service_pb2, bulk_pb2, admin_pb2)
 
 
 def test_every_field_keeps_its_number() -> None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Sessions
 from fila.edges.fibp import FibpLimits, Inbound, _keep_alive
-from fila.edges.grpc import admin, frames, health, hot, reflection, service
+from fila.edges.grpc import admin, bulk, frames, health, hot, reflection, service
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method
 from fila.edges.grpc.caller import Caller
@@ -28,6 +28,7 @@ log = logging.getLogger("fila.grpc")
 
 METHODS: Final[dict[bytes, Method]] = {
     **service.METHODS,
+    **bulk.METHODS,
     **admin.METHODS,
     **health.METHODS,
     **reflection.METHODS,

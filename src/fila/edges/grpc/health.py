@@ -13,7 +13,7 @@ from fila.edges.grpc.call import Method, OneRequestCall, UnaryCall, parser
 from fila.edges.grpc.status import Status
 from fila.edges.grpc.v1 import health_pb2 as pb
 
-SERVICES: Final = ("", "fila.v1.FilaService", "fila.v1.FilaAdmin")
+SERVICES: Final = ("", "fila.v1.FilaService", "fila.v1.FilaBulk", "fila.v1.FilaAdmin")
 REQUEST_BYTES_MAX: Final = 4_096
 
 _State = pb.HealthCheckResponse

@@ -15,14 +15,14 @@ from fila.edges.grpc import hot
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, parser
 from fila.edges.grpc.status import DONE
-from fila.edges.grpc.v1 import admin_pb2, health_pb2, messages_pb2, service_pb2
+from fila.edges.grpc.v1 import admin_pb2, bulk_pb2, health_pb2, messages_pb2, service_pb2
 from fila.edges.grpc.v1 import reflection_pb2 as pb
 
 REQUEST_BYTES_MAX: Final = 4_096
 
 _FILES: Final[dict[str, FileDescriptor]] = {
     one.DESCRIPTOR.name: one.DESCRIPTOR
-    for one in (messages_pb2, service_pb2, admin_pb2, health_pb2, pb)
+    for one in (messages_pb2, service_pb2, bulk_pb2, admin_pb2, health_pb2, pb)
 }
 _SERVICES: Final = sorted(
     service.full_name for file in _FILES.values() for service in file.services_by_name.values()

@@ -41,6 +41,8 @@ _CODES: Final[dict[int, int]] = {
     errors.INVALID_FRAME: INVALID_ARGUMENT,
     errors.API_KEY_NOT_FOUND: NOT_FOUND,
     errors.NODE_NOT_READY: UNAVAILABLE,
+    errors.BATCH_NOT_FOUND: NOT_FOUND,
+    errors.SNAPSHOT_EXPIRED: FAILED_PRECONDITION,
 }
 
 
