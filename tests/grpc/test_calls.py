@@ -162,6 +162,7 @@ def test_reflection_describes_what_can_be_called(client: Client) -> None:
     found = ProtoReflectionDescriptorDatabase(client.channel)
     assert set(found.get_services()) == {
         "fila.v1.FilaService",
+        "fila.v1.FilaBulk",
         "fila.v1.FilaAdmin",
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
