@@ -9,12 +9,24 @@ from glob import glob
 
 from setuptools import setup
 
-HOT = ("src/fila/core/*.py", "src/fila/wire/*.py")
+HOT = (
+    "src/fila/core/*.py",
+    "src/fila/wire/*.py",
+    "src/fila/broker/*.py",
+    "src/fila/storage/*.py",
+    "src/fila/edges/fibp.py",
+    "src/fila/client/exchange.py",
+    "src/fila/client/message.py",
+    "src/fila/client/outbox.py",
+    "src/fila/client/outgoing.py",
+    "src/fila/client/stream.py",
+    "src/fila/client/ticket.py",
+)
 
 if os.environ.get("FILA_COMPILE"):
     from mypyc.build import mypycify
 
     modules = sorted(path for pattern in HOT for path in glob(pattern))
-    setup(ext_modules=mypycify(["--config-file=", "--python-version=3.11", *modules]))
+    setup(ext_modules=mypycify(["--config-file=", "--python-version=3.11", "--ignore-missing-imports", *modules]))
 else:
     setup()

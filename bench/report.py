@@ -15,11 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import fila.core.machine
 from bench import record
 from bench.record import ROOT, Findings, Row, Target
 from bench.rivals import tables as rivals_tables
-from bench.system import pictures
+from bench.system import form, pictures
 from bench.system import tables as system_tables
 from bench.system.measure import Measurement
 
@@ -40,7 +39,7 @@ ABOUT = {
 
 def finish(
     name: str,
-    form: str,
+    extent: str,
     found: Sequence[Measurement],
     *,
     seconds: float,
@@ -51,10 +50,10 @@ def finish(
     extra: Mapping[str, Any] | None = None,
 ) -> int:
     """Write down and print what was found. Returns 1 when a target was missed."""
-    findings = _findings(name, form, found, load_before, notes)
+    findings = _findings(name, extent, found, load_before, notes)
     content = {
         "name": name,
-        "form": form,
+        "form": extent,
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "command": shlex.join(["python", "-m", f"bench.{name}", *sys.argv[1:]]),
         "commit": record.commit(),
@@ -71,7 +70,7 @@ def finish(
     for note in findings.notes:
         print(note)
     if out is None and complete:
-        out = record.RESULTS / (f"{name}.json" if form == "full" else f"{name}.short.json")
+        out = record.RESULTS / (f"{name}.json" if extent == "full" else f"{name}.short.json")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(_json(content))
@@ -108,7 +107,7 @@ def write_page() -> None:
 
 
 def _findings(
-    name: str, form: str, found: Sequence[Measurement], load_before: float, notes: Sequence[str]
+    name: str, extent: str, found: Sequence[Measurement], load_before: float, notes: Sequence[str]
 ) -> Findings:
     said = list(notes)
     busy = load_before / (os.cpu_count() or 1)
@@ -121,7 +120,7 @@ def _findings(
         said = rivals_tables.standing(found) + said
     else:
         made = system_tables.tables(found)
-        held = system_tables.targets(found, form == "full")
+        held = system_tables.targets(found, extent == "full")
     return Findings(ABOUT[name], made, held, said)
 
 
@@ -192,7 +191,7 @@ def _cell(value: str | int | float) -> str:
 
 
 def _build() -> str:
-    return "pure Python" if str(fila.core.machine.__file__).endswith(".py") else "compiled"
+    return "compiled" if form.compiled() else "pure Python"
 
 
 def _json(content: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from bench.rivals.contests import Contests
 from bench.rivals.install import InstallError
 from bench.rivals.servers import fila
 from bench.rivals.servers.running import Running
-from bench.system import process
+from bench.system import form, process
 from bench.system.measure import FULL, SHORT
 from bench.system.process import ProcessError
 
@@ -52,14 +52,15 @@ def main() -> int:
     process.end_with_children()
     begin = time.monotonic()
     load_before = os.getloadavg()[0]
-    form = FULL if options.full else SHORT
+    extent = FULL if options.full else SHORT
     install.prepare()
+    form.build()
     with tempfile.TemporaryDirectory(prefix="fila-bench-") as name:
         place = Path(name)
         os.chmod(place, 0o711)  # PostgreSQL may have to run as another user
         running, missing = _start(place, options.brokers or list(RIVALS.values()))
         try:
-            contests = Contests(form, place, running)
+            contests = Contests(extent, place, running)
             contests.pipelined()
             contests.single()
             contests.latency()
@@ -69,7 +70,7 @@ def main() -> int:
                 broker.stop()
     return report.finish(
         "rivals",
-        form.name,
+        extent.name,
         contests.found,
         seconds=time.monotonic() - begin,
         load_before=load_before,
@@ -94,6 +95,7 @@ def _start(place: Path, modules: list[str]) -> tuple[dict[str, Running], list[st
     """All of them at once; an idle broker takes next to nothing. And who is missing, and why."""
     starters: dict[str, Callable[[Path], Running]] = {
         "Fila": fila.start,
+        "Fila compiled": partial(fila.start, compiled=True),
         "Fila fsync": partial(fila.start, durability="fsync"),
     }
     for shown, module in RIVALS.items():

@@ -106,7 +106,10 @@ class Contests:
             "address": broker.address,
             "queue": f"bench{number}",
         }
-        jobs = [Job("bench.rivals.worker", told | role, str(install.PYTHON)) for role in roles]
+        compiled = "compiled" in name
+        jobs = [
+            Job("bench.rivals.worker", told | role, str(install.PYTHON), compiled) for role in roles
+        ]
         return Crew(jobs, self._place / f"crew-{number}", broker.pid)
 
     def _add(self, case: str, name: str, metrics: dict[str, Metric]) -> None:

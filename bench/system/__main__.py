@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bench import report
-from bench.system import process
+from bench.system import form, process
 from bench.system.lab import Lab
 from bench.system.measure import FULL, SHORT
 
@@ -40,12 +40,15 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="case", help=", ".join(CASES))
     parser.add_argument("--full", action="store_true", help="the full form; takes about an hour")
     parser.add_argument("--short", action="store_true", help="the short form (default)")
+    parser.add_argument("--compiled", action="store_true", help="measure the compiled form")
     parser.add_argument("--out", type=Path, help="write the JSON here and nowhere else")
     parser.add_argument("--note", action="append", default=[], help="goes into the results")
     options = parser.parse_args()
     unknown = [case for case in options.cases if case not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
+    if options.compiled:
+        form.choose_compiled()
     process.end_with_children()
     begin = time.monotonic()
     load_before = os.getloadavg()[0]

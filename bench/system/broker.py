@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from bench.record import ROOT
-from bench.system import process
+from bench.system import form, process
 from bench.system.process import ProcessError
 
 _START_S = 60.0
@@ -23,8 +22,11 @@ _START_S = 60.0
 class Broker:
     """Use as a context manager."""
 
-    def __init__(self, place: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, place: Path, settings: Mapping[str, str] | None = None, compiled: bool | None = None
+    ) -> None:
         place.mkdir(parents=True)
+        self._package = form.package(compiled)
         self._place = place
         self._settings = settings or {}
         self.address = ""
@@ -48,7 +50,7 @@ class Broker:
         env = {
             name: value for name, value in os.environ.items() if not name.startswith("FILA_")
         } | {
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": str(self._package),
             "FILA_PORT_FILE": str(port_file),
             "FILA_GUI_PORT_FILE": str(self._place / "gui"),
             "FILA_LOG__LEVEL": "warning",

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from bench.record import ROOT
-from bench.system import process
+from bench.system import form, process
 from bench.system.board import ACKED, READY, ROUND, RUN, SENT, STOP, STORED, Board
 from bench.system.process import ProcessError
 
@@ -38,6 +38,7 @@ class Job(NamedTuple):
     module: str
     told: dict[str, Any]
     python: str = sys.executable
+    compiled: bool | None = None  # which form of the SDK; None: the one that was chosen
 
 
 class Window(NamedTuple):
@@ -85,9 +86,10 @@ class Crew:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Crew:
-        env = dict(os.environ, PYTHONPATH=f"{ROOT / 'src'}{os.pathsep}{ROOT}")
         try:
             for seat, job in enumerate(self._jobs):
+                path = f"{form.package(job.compiled)}{os.pathsep}{ROOT}"
+                env = dict(os.environ, PYTHONPATH=path)
                 told = {
                     **job.told,
                     "board": str(self._place / "board"),

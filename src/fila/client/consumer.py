@@ -46,7 +46,7 @@ class Consumer:
         self._client = client
         self._stream = stream
         self._arrival = threading.Condition(client._link.lock)
-        stream.wake = self._arrival.notify_all
+        stream.wake = client._link.waker(self._arrival)
 
     @property
     def queue(self) -> str:
@@ -108,7 +108,8 @@ class Consumer:
         except IndexError:
             pass
         deadline = None if timeout is None else monotonic() + timeout
-        with self._client._link.lock:
+        link = self._client._link
+        with link.lock:
             while not stream.buffer:
                 if stream.error is not None:
                     raise stream.error.again()
@@ -117,8 +118,12 @@ class Consumer:
                 remaining = None if deadline is None else deadline - monotonic()
                 if remaining is not None and remaining <= 0:
                     return None
-                self._arrival.wait(remaining)
+                link.rest(self._arrival, self._stirred, remaining)
             return stream.buffer.popleft()
+
+    def _stirred(self) -> bool:
+        stream = self._stream
+        return bool(stream.buffer) or stream.closed or stream.error is not None
 
 
 class Receipt(Generic[T]):

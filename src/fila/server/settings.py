@@ -55,7 +55,7 @@ class StorageSettings:
         choices=("os", "fsync"),
     )
     block_cache_bytes: int = setting(16 * MiB, "Memory for blocks read from disk.", low=MiB)
-    write_buffer_bytes: int = setting(16 * MiB, "Size of one write buffer.", low=MiB)
+    write_buffer_bytes: int = setting(64 * MiB, "Size of one write buffer.", low=MiB)
     window_bytes: int = setting(
         48 * MiB, "Memory for messages about to be delivered, all queues together.", low=MiB
     )

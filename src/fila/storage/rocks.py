@@ -36,9 +36,9 @@ _BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
 
 class RocksSettings(NamedTuple):
     block_cache_bytes: int = 16 * MiB
-    write_buffer_bytes: int = 16 * MiB
+    write_buffer_bytes: int = 64 * MiB
     write_buffers: int = 2
-    wal_bytes_max: int = 64 * MiB  # what a restart after a crash has to read again
+    wal_bytes_max: int = 192 * MiB  # what a restart after a crash has to read again
     max_open_files: int = 512
     background_jobs: int = 2
 
