@@ -21,7 +21,7 @@ from fila.core import rows
 from fila.core.effect import CONFIG_CHANGED, Event
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
-from fila.edges import tls
+from fila.edges import arrow, tls
 from fila.edges.fibp import FibpLimits
 from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.listener import Listener, parse_address
@@ -115,6 +115,10 @@ class Node:
             BrowseLimits(settings.browse.max_snapshots, settings.browse.ttl_ms),
         )
         self._browser = sessions.browser
+        if settings.browse.preload_arrow and arrow.unavailable() is not None:
+            raise ConfigError(
+                "browse.preload_arrow: pyarrow is missing; pip install 'fila[journal]'"
+            )
         self._listener = Listener(
             sessions,
             fibp_limits(settings),

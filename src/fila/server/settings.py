@@ -151,6 +151,11 @@ class BrowseSettings:
     ttl_ms: int = setting(
         600_000, "How long a snapshot lives unless its reader says.", low=1_000, high=3_600_000
     )
+    preload_arrow: bool = setting(
+        False,
+        "Load pyarrow at the start; else the first Arrow body does, which holds the broker up for "
+        "half a second.",
+    )
 
 
 @dataclass(frozen=True)
