@@ -254,3 +254,27 @@ def test_both_stores_hold_what_a_dict_would(
             assert one.scan(MESSAGES, corner + start, corner + end, rows_max, ALL) == inside
         for key in (start, end):
             assert one.get(MESSAGES, corner + key) == model.get(key)
+
+
+def test_a_snapshot_stays_as_it_was(opened: Opened) -> None:
+    opened.write(*[put(b"%03d" % n, b"old") for n in range(100)], put(b"l", b"1", LEASES))
+    snapshot = opened.store.snapshot()
+    opened.write(
+        *[put(b"%03d" % n, b"new") for n in range(0, 100, 2)],
+        (DELETE | MESSAGES, b"001", b""),
+        (DELETE_RANGE | MESSAGES, b"050", b"060"),
+        put(b"100"),
+        put(b"l", b"2", LEASES),
+    )
+    found = snapshot.scan(MESSAGES, b"", b"\xff", ALL, ALL)
+    assert found == [(b"%03d" % n, b"old") for n in range(100)]
+    assert snapshot.get(MESSAGES, b"001") == b"old"
+    assert snapshot.get(MESSAGES, b"0010") is None
+    assert snapshot.get(LEASES, b"l") == b"1"
+    assert snapshot.scan(MESSAGES, b"010", b"013", ALL, ALL) == found[10:13]
+    assert snapshot.scan(MESSAGES, b"010", b"\xff", 2, ALL) == found[10:12]
+    assert snapshot.scan(MESSAGES, b"010", b"\xff", ALL, 1) == found[10:11]
+    assert opened.store.get(MESSAGES, b"001") is None
+    del snapshot
+    opened.reopen()
+    assert opened.store.get(LEASES, b"l") == b"2"

@@ -21,6 +21,7 @@ from fila.core.queue import Queue
 READY: Final = 1
 DELAYED: Final = 2
 LEASED: Final = 4
+ALL: Final = READY | DELAYED | LEASED
 _ALL: Final = 1 << 62
 _STAMP_END: Final = (1 << 64) - 1
 

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fila.core import browse, rows
+from fila.core.browse import ALL, DELAYED, LEASED, READY, Seen, Snapshot, count, ranges, ready_ns
+from fila.core.command import Lease, Nack, Release
+from fila.core.settings import Settings
+from fila.core.verdict import RETRY_NOW
+from tests.core.turn import MS, Turns
+
+MANY = 1 << 40
+
+
+def opened(turns: Turns, queue: str = "q") -> Snapshot:
+    state = turns.machine.state
+    return Snapshot(turns.store.snapshot(), state.queues[queue], state.now)
+
+
+def read(
+    turns: Turns,
+    key: bytes | None = None,
+    parts: int = 1,
+    states: int = ALL,
+    rows_max: int = MANY,
+) -> list[list[Seen]]:
+    """What each range holds, page by page."""
+    snapshot = opened(turns)
+    found = []
+    for start, end in ranges(turns.queue("q"), key, parts):
+        seen: list[Seen] = []
+        while start:
+            page = snapshot.page(start, end, states, rows_max, MANY)
+            seen += page.messages
+            start = page.next
+        found.append(seen)
+    return found
+
+
+def ids(seen: list[Seen]) -> list[bytes]:
+    return [one.entry[0][rows.ID_AT :] for one in seen]
+
+
+def test_every_message_is_seen_once_in_its_state() -> None:
+    turns = Turns()
+    turns.create("q")
+    leased = turns.enqueue("q", b"a", 2, weight=3, throttle=(b"t",))
+    turns.turn(Lease("q", "s/0", 1, 2))
+    ready = turns.enqueue("q", b"b", 3)
+    (late,) = turns.enqueue("q", b"a", delay_ms=500)
+    (seen,) = read(turns)
+    by_state: dict[int, list[bytes]] = {}
+    for one in seen:
+        by_state.setdefault(one.state, []).append(one.entry[0][rows.ID_AT :])
+    assert by_state == {LEASED: leased, READY: ready, DELAYED: [late]}
+    assert seen[0].lane.fairness_key == b"a"
+    assert seen[0].lane.throttle_keys == (b"t",)
+    (delayed,) = read(turns, states=DELAYED)[0]
+    assert ready_ns(delayed.entry) == turns.now + 500 * MS
+    assert ids(read(turns, b"b")[0]) == ready
+    assert read(turns, b"nobody") == []
+    assert count(turns.queue("q"), None) == 6
+    assert count(turns.queue("q"), b"a") == 3
+
+
+def test_a_retried_and_a_released_message_are_ready_not_leased() -> None:
+    turns = Turns()
+    turns.create("q")
+    first, second, third = turns.enqueue("q", count=3)
+    turns.consume("q", "c", prefetch=3)
+    turns.leave("q", "c")
+    turns.turn(Nack("q", [first], ["no"], [RETRY_NOW], 1), Release("q", [second], 1))
+    assert set(ids(read(turns, states=READY)[0])) == {first, second}
+    assert ids(read(turns, states=LEASED)[0]) == [third]
+
+
+def test_a_snapshot_does_not_see_what_comes_later() -> None:
+    turns = Turns()
+    turns.create("q")
+    before = turns.enqueue("q", count=5)
+    snapshot = opened(turns)
+    turns.drain("q")
+    turns.enqueue("q", count=2)
+    prefix = rows.queue_prefix(turns.queue("q").number)
+    page = snapshot.page(prefix, rows.after(prefix), ALL, MANY, MANY)
+    assert ids(page.messages) == before
+    assert {one.state for one in page.messages} == {READY}
+
+
+def test_a_page_never_leaves_its_queue() -> None:
+    turns = Turns()
+    turns.create("p")
+    turns.create("q")
+    turns.create("r")
+    for name in ("p", "q", "r"):
+        turns.enqueue(name, count=2)
+    page = opened(turns).page(b"", b"\xff" * 40, ALL, MANY, MANY)
+    assert len(page.messages) == 2
+    assert opened(turns).page(b"\xff" * 8, b"\xff" * 9, ALL, MANY, MANY) == browse.Page([], b"")
+
+
+@given(
+    lanes=st.lists(st.tuples(st.integers(1, 30), st.integers(0, 3)), min_size=1, max_size=6),
+    parts=st.integers(1, 12),
+    rows_max=st.integers(1, 9),
+    taken=st.integers(0, 20),
+)
+def test_ranges_hold_everything_once_whatever_their_number(
+    lanes: list[tuple[int, int]], parts: int, rows_max: int, taken: int
+) -> None:
+    turns = Turns(Settings(delivery_messages=4))
+    turns.create("q")
+    for number, (messages, throttle) in enumerate(lanes):
+        turns.now += 1_000 * (number % 3)
+        turns.enqueue("q", b"k%d" % (number % 4), messages, throttle=(b"t",) * (throttle == 3))
+    turns.turn(Lease("q", "s/0", 1, max(taken, 1)))
+    found = read(turns, None, parts, rows_max=rows_max)
+    everything = [id for part in found for id in ids(part)]
+    total = sum(messages for messages, _ in lanes)
+    assert len(everything) == len(set(everything)) == total
+    edges = ranges(turns.queue("q"), None, parts)
+    assert [end for _, end in edges[:-1]] == [start for start, _ in edges[1:]]
+    assert len(edges) <= parts + 1
+    one_key = [id for part in read(turns, b"k0", parts, rows_max=rows_max) for id in ids(part)]
+    of_key = sum(messages for number, (messages, _) in enumerate(lanes) if number % 4 == 0)
+    assert len(one_key) == len(set(one_key)) == of_key
