@@ -69,19 +69,22 @@ class Service:
         self.rolls_ns = now + SLOT_NS
 
     def since(self, begin_ns: int, now: int) -> Served:
-        """Deliveries from `begin_ns` on; a slot that began earlier counts by its share."""
+        """Deliveries from `begin_ns` on, or from the first slot after it; a slot that began earlier
+        counts by its share."""
         served = 0.0
         keys: dict[bytes, float] = {}
+        first_ns = now
         for slot in (*self._slots, self._current(now)):
             if slot.end_ns <= begin_ns or slot.end_ns <= slot.begin_ns:
                 continue
+            first_ns = min(first_ns, max(slot.begin_ns, begin_ns))
             share = 1.0
             if slot.begin_ns < begin_ns:
                 share = (slot.end_ns - begin_ns) / (slot.end_ns - slot.begin_ns)
             served += slot.served * share
             for name, count in slot.keys.items():
                 keys[name] = keys.get(name, 0.0) + count * share
-        return Served(now - begin_ns, served, keys)
+        return Served(now - first_ns, served, keys)
 
     def _current(self, now: int) -> Slot:
         counts = {key.name: key.served - before for key, before in self._first}

@@ -1,0 +1,255 @@
+"""Why does it wait? One message, one key or one queue, as a document for people and programs.
+
+Owns the document's shape, which spec/explain.md describes; everything in it is plain JSON. The
+sentences are made by `wording.py`. Pure: looks at the state and changes nothing that counts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Final
+
+from fila.core import rejection, wording
+from fila.core.fairness import FairnessKey
+from fila.core.forecast import RECENT_NS, forecast
+from fila.core.lane import ATTEMPTS, ENQUEUED, KEY, SINCE, STALL, STAMP, WEIGHT
+from fila.core.pause import Pause
+from fila.core.queue import Queue
+from fila.core.rejection import Rejection
+from fila.core.rows import ID_AT
+from fila.core.state import State
+from fila.core.stats import key_stats
+from fila.core.waiting import (
+    OWN,
+    THROTTLED,
+    TURN,
+    Waiting,
+    cause_of,
+    find,
+    head_of,
+    parts_of,
+    short_bucket,
+)
+
+Document = dict[str, Any]
+
+MS: Final = 1_000_000
+BLAMED_MAX: Final = 5
+KEYS_MAX: Final = 1_000
+
+
+def explain(
+    state: State,
+    name: str,
+    fairness_key: bytes | None,
+    message_id: bytes | None,
+    keys_max: int,
+) -> Document | Rejection:
+    """A message, or without one the head of a key, or without either the keys that wait longest."""
+    queue = state.queues.get(name)
+    if queue is None:
+        return rejection.queue_not_found(name)
+    document = about_queue(state, queue)
+    key = queue.keys.get(fairness_key) if fairness_key is not None else None
+    if message_id is not None:
+        return _message(state, queue, document, fairness_key, message_id)
+    if fairness_key is not None:
+        waiting = head_of(state, key) if key is not None else None
+        document["key"] = about_key(state, queue, fairness_key)
+        if waiting is None:
+            document["sentence"] = wording.idle_key(document)
+            return document
+        return _explained(state, waiting, document)
+    document["keys"] = _longest(state, queue, min(keys_max, KEYS_MAX))
+    document["sentence"] = wording.of_queue(document)
+    return document
+
+
+def overview(state: State, names: list[str]) -> list[Document]:
+    """These queues in short."""
+    return [about_queue(state, state.queues[name]) for name in names if name in state.queues]
+
+
+def about_queue(state: State, queue: Queue) -> Document:
+    now = state.now
+    standing = [*queue.ready, *queue.benched]
+    counters = queue.counters
+    return {
+        "queue": queue.name,
+        "now_ms": now // MS,
+        "depth": queue.pending,
+        "in_flight": len(queue.leased),
+        "active_keys": queue.keys_pending,
+        "consumers": len(queue.consumers),
+        "ready_consumers": len(standing),
+        "credit": sum(consumer.credit_messages for consumer in standing),
+        "delivered": counters.delivered,
+        "enqueued": counters.enqueued,
+        "acked": counters.acked,
+        "purged": counters.purged,
+        "rate_per_second": round(queue.service.since(now - RECENT_NS, now).per_second(), 3),
+        "paused": _pause(queue.pause),
+        "paused_keys": len(queue.key_pauses),
+    }
+
+
+def about_key(state: State, queue: Queue, name: bytes) -> Document:
+    """One key in numbers, whether the queue knows it now or not."""
+    key = queue.keys.get(name) or FairnessKey(name)
+    now = state.now
+    found = key_stats(key, queue, now)
+    recent = queue.service.since(now - RECENT_NS, now)
+    waiting = head_of(state, key)
+    meter = key.meter
+    return {
+        "key": name.decode(),
+        "pending": found.pending,
+        "weight": found.weight,
+        "deficit": found.deficit,
+        "delivered": found.delivered,
+        "rate_per_second": round(recent.per_second(name), 3),
+        "waiting_for": cause_of(waiting, now) if waiting is not None else None,
+        "oldest_ms": (now - waiting.entry[SINCE]) // MS if waiting is not None else 0,
+        "throttled_ms": found.throttled_ns // MS,
+        "waits_ms": None
+        if meter is None
+        else {
+            name: waited // MS
+            for name, waited in zip(
+                ("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+                meter.reading()[1:],
+                strict=True,
+            )
+        },
+        "paused": _pause(queue.key_pauses.get(name)),
+    }
+
+
+def _longest(state: State, queue: Queue, keys_max: int) -> list[Document]:
+    """The keys whose oldest message has waited longest; paused ones without messages too."""
+    waits: list[tuple[int, bytes]] = []
+    for key in queue.keys.values():
+        if key.pending:
+            oldest = [lane.head_since() for lane in key.lanes.values() if lane.pending]
+            waits.append((min(oldest), key.name))
+    names = [name for _, name in heapq.nsmallest(keys_max, waits)]
+    for name in queue.key_pauses:
+        if len(names) >= keys_max:
+            break
+        if name not in queue.keys or not queue.keys[name].pending:
+            names.append(name)
+    return [about_key(state, queue, name) for name in names]
+
+
+def _message(
+    state: State, queue: Queue, document: Document, fairness_key: bytes | None, id: bytes
+) -> Document | Rejection:
+    held = queue.leased.get(id)
+    if held is not None:
+        lease, lane, _, _ = held
+        document["key"] = about_key(state, queue, lane.key.name)
+        document["message"] = {
+            "id": wording.id_text(id),
+            "state": "leased",
+            "consumer": lease.consumer.id if lease.consumer is not None else None,
+            "expires_in_ms": max(lease.expires_ns - state.now, 0) // MS,
+        }
+        document["sentence"] = wording.leased(document)
+        return document
+    key = queue.keys.get(fairness_key) if fairness_key is not None else None
+    waiting = find(state, queue, key, id) if key is not None or fairness_key is None else None
+    if waiting is None:
+        return Rejection(
+            rejection.MESSAGE_NOT_FOUND,
+            f'message {wording.id_text(id)} is not in queue "{queue.name}", or too deep in it to '
+            "be found by its id; give its key to look there alone",
+        )
+    document["key"] = about_key(state, queue, waiting.lane.key.name)
+    return _explained(state, waiting, document)
+
+
+def _explained(state: State, waiting: Waiting, document: Document) -> Document:
+    now = state.now
+    lane, entry, ahead = waiting
+    queue = lane.queue
+    waits = parts_of(waiting, now)
+    cause = cause_of(waiting, now)
+    found = forecast(waiting, now)
+    earlier = entry[SINCE] - entry[ENQUEUED]
+    parts = {"earlier": earlier, **waits._asdict()}
+    since_ns = entry[STAMP] if entry[STALL] < 0 else entry[SINCE]
+    document["message"] = {
+        "id": wording.id_text(entry[KEY][ID_AT:]),
+        "state": "delayed" if cause == "retry" and entry[STAMP] > now else "pending",
+        "attempts": entry[ATTEMPTS],
+        "weight": entry[WEIGHT],
+        "enqueued_ms": entry[ENQUEUED] // MS,
+        "throttle_keys": [name.decode() for name in lane.throttle_keys],
+        "ahead": ahead,
+        "ready_in_ms": max(since_ns - now, 0) / MS,
+    }
+    document["waiting_for"] = cause
+    document["age_ns"] = now - entry[ENQUEUED]
+    document["parts_ns"] = parts
+    document["mostly"] = max(parts, key=lambda name: parts[name])
+    bucket = short_bucket(lane, now)
+    document["bucket"] = None
+    if bucket is not None:
+        token_ns = bucket.next_token_ns()
+        document["bucket"] = {
+            "key": bucket.name.decode(),
+            "tokens": round(bucket.tokens, 6),
+            "rate": bucket.rate,
+            "burst": bucket.burst,
+            "next_token_ms": max(token_ns - now, 0) / MS if token_ns else None,
+            "waiting_lanes": len(bucket.waiters),
+        }
+    shared = bucket.name if bucket is not None and cause == THROTTLED else None
+    document["served_meanwhile"] = _served(state, queue, lane.key.name, since_ns, shared)
+    document["eta_ms"] = None if found.eta_ns is None else round(found.eta_ns / MS, 3)
+    document["eta_because"] = found.because
+    document["ring"] = {
+        "keys": queue.ring.keys,
+        "weight": queue.ring.weight,
+        "quantum": state.settings.quantum,
+    }
+    document["changes"] = wording.changes(document, lane, found)
+    document["sentence"] = wording.of_message(document)
+    return document
+
+
+def _served(
+    state: State, queue: Queue, own: bytes, since_ns: int, bucket: bytes | None
+) -> Document:
+    """Who was served since the message was ready; with a bucket, only keys that draw on it."""
+    found = queue.service.since(min(since_ns, state.now), state.now)
+    counts = found.keys
+    if bucket is not None:
+        sharing = {
+            lane.key.name for lane in state.lanes_of_throttle.get(bucket, ()) if lane.queue is queue
+        }
+        counts = {name: count for name, count in counts.items() if name in sharing}
+    others = [(count, name) for name, count in counts.items() if name != own and count >= 0.5]
+    others.sort(key=lambda pair: (-pair[0], pair[1]))
+    return {
+        "messages": round(found.served),
+        "own": round(counts.get(own, 0.0)),
+        "others": [
+            {
+                "key": name.decode(),
+                "messages": round(count),
+                "weight": queue.keys[name].weight if name in queue.keys else 1,
+                "pending": queue.keys[name].pending if name in queue.keys else 0,
+            }
+            for count, name in others[:BLAMED_MAX]
+        ],
+    }
+
+
+def _pause(pause: Pause | None) -> Document | None:
+    if pause is None:
+        return None
+    return {"since_ms": pause.since_ns // MS, "by": pause.who, "reason": pause.reason}
+
+
+__all__ = ["OWN", "TURN", "Document", "about_key", "about_queue", "explain", "overview"]

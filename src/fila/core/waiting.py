@@ -1,0 +1,149 @@
+"""One waiting message: where it stands, what its wait is made of so far, and what it waits for.
+
+Pure looks at the state; the same clocks as in `delivery.py`, read before the delivery. Never says
+anything to people: `explain.py` does.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fila.core import rows
+from fila.core.bucket import Bucket
+from fila.core.effect import Waits
+from fila.core.fairness import FairnessKey
+from fila.core.lane import DELAYED, KEY, Entry, Lane, entry_of
+from fila.core.pause import without_pauses
+from fila.core.queue import Queue
+from fila.core.state import State
+
+SEARCHED_MAX: Final = 20_000  # stored messages looked at for one id
+_PAGE_BYTES: Final = 1 << 20
+
+# What it waits for now. The first that applies is named.
+PAUSED: Final = "paused"
+RETRY: Final = "retry"
+NO_CONSUMER: Final = "no_consumer"
+THROTTLED: Final = "throttled"
+OWN: Final = "own"
+TURN: Final = "turn"
+
+
+class Waiting(NamedTuple):
+    lane: Lane
+    entry: Entry
+    ahead: int  # messages of its lane before it
+
+
+def head_of(state: State, key: FairnessKey) -> Waiting | None:
+    """The message of the key that goes next, or would if its lane could go."""
+    best: Lane | None = key.lane
+    if best is None:
+        for lane in key.lanes.values():
+            if lane.pending and (best is None or _place(lane) < _place(best)):
+                best = lane
+    if best is None or not best.pending:
+        return None
+    if not best.window:
+        state.fill_window(best, state.settings.head_messages)
+    return Waiting(best, best.window[0], 0)
+
+
+def find(state: State, queue: Queue, key: FairnessKey | None, id: bytes) -> Waiting | None:
+    """A pending message by its id: in the windows, then among the stored rows within a bound."""
+    keys = [key] if key is not None else list(queue.keys.values())
+    lanes = [lane for one in keys for lane in one.lanes.values() if lane.pending]
+    for lane in lanes:
+        for at, entry in enumerate(lane.window):
+            if entry[KEY].endswith(id):
+                return Waiting(lane, entry, at)
+    left = SEARCHED_MAX
+    for lane in lanes:
+        start = lane.horizon
+        ahead = len(lane.window)
+        while start and left > 0:
+            found = state.reader.scan(
+                rows.MESSAGES, start + b"\0", rows.after(lane.prefix), min(left, 512), _PAGE_BYTES
+            )
+            for stored, value in found:
+                if stored.endswith(id):
+                    return Waiting(lane, entry_of(stored, value), ahead)
+                ahead += 1
+            left -= len(found)
+            start = found[-1][0] if found else b""
+    return None
+
+
+def parts_of(waiting: Waiting, now: int) -> Waits:
+    """The split of its wait up to now; the parts add up to now - since, to the nanosecond."""
+    lane, entry, ahead = waiting
+    queue = lane.queue
+    stall_ns = queue.stall_at(now)
+    _, stamp, _, _, _, since_ns, stall_then, throttled_then, _ = entry
+    if stall_then < 0 and stamp > now:
+        return Waits(now - since_ns, 0, 0, 0, 0)
+    retry = throttled = no_consumer = turn = 0
+    if stall_then >= 0:
+        no_consumer = stall_ns - stall_then
+        throttled = lane.throttled_at(now) - throttled_then
+    else:
+        retry = stamp - since_ns
+        if ahead == 0:
+            no_consumer = stall_ns - lane.head_stall_ns
+            throttled = lane.throttled_at(now) - lane.head_throttled_ns
+    if ahead == 0:
+        until = now - stall_ns if lane.key.lane is lane else lane.lost_since
+        turn = until - lane.head_active_ns
+    own = now - since_ns - retry - no_consumer - throttled - turn
+    waits = Waits(retry, throttled, no_consumer, own, turn)
+    return _without_pauses(waiting, waits, now, now - stall_ns)
+
+
+def cause_of(waiting: Waiting, now: int) -> str:
+    """What it waits for now."""
+    lane, entry, ahead = waiting
+    queue = lane.queue
+    if queue.pause is not None or lane.key.pause is not None:
+        return PAUSED
+    if lane.state == DELAYED or (entry[6] < 0 and entry[1] > now):
+        return RETRY
+    if not queue.ready:
+        return NO_CONSUMER
+    if short_bucket(lane, now) is not None:
+        return THROTTLED
+    return OWN if ahead else TURN
+
+
+def short_bucket(lane: Lane, now: int) -> Bucket | None:
+    """The bucket of the lane that will have a token last, if one has none now."""
+    slowest: Bucket | None = None
+    for bucket in lane.buckets:
+        bucket.refill(now)
+        if bucket.tokens >= 1.0 - 1e-9:
+            continue
+        if slowest is None or _token_ns(bucket) > _token_ns(slowest):
+            slowest = bucket
+    return slowest
+
+
+def _token_ns(bucket: Bucket) -> int:
+    return bucket.next_token_ns() or 1 << 62
+
+
+def _place(lane: Lane) -> int:
+    return lane.head_stamp()
+
+
+def _without_pauses(waiting: Waiting, waits: Waits, now: int, active_ns: int) -> Waits:
+    lane = waiting.lane
+    queue = lane.queue
+    spans = list(queue.pauses.spans) if queue.pauses is not None else []
+    key_spans = list(queue.pauses.keys.get(lane.key.name, ())) if queue.pauses is not None else []
+    if queue.pause is not None:
+        spans.append((queue.pause.since_ns, now))
+    if lane.key.pause is not None:
+        pause = lane.key.pause
+        key_spans.append((pause.active_ns, active_ns, pause.since_ns))
+    if not spans and not key_spans:
+        return waits
+    return without_pauses(waits, waiting.entry, spans, key_spans, now, active_ns)

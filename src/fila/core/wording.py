@@ -1,0 +1,192 @@
+"""The sentences of an explanation, and what would change it.
+
+Owns words alone: every number comes from the document `explain.py` has made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fila.core.forecast import Forecast, reweighted
+from fila.core.lane import Lane
+from fila.core.waiting import NO_CONSUMER, OWN, PAUSED, RETRY, THROTTLED, TURN
+
+Document = dict[str, Any]
+
+_NS_PER_MS: Final = 1_000_000
+
+
+def id_text(id: bytes) -> str:
+    text = id.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def duration(ms: float) -> str:
+    """A length of time as people say it: 0.4 ms, 250 ms, 3.2 s, 4 min 10 s, 2 h 5 min."""
+    if ms < 10:
+        return f"{ms:.2g} ms" if ms >= 0.01 else "0 ms"
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 60_000:
+        return f"{ms / 1_000:.1f} s"
+    minutes, seconds = divmod(int(ms // 1_000), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def of_message(document: Document) -> str:
+    key = document["key"]["key"]
+    message = document["message"]
+    waited = duration(document["age_ns"] / _NS_PER_MS)
+    which = "The next message" if message["ahead"] == 0 else f"Message {message['id']}"
+    return f'{which} of "{key}" in "{document["queue"]}" has waited {waited}. ' + " ".join(
+        [_cause(document), _eta(document)]
+    )
+
+
+def idle_key(document: Document) -> str:
+    key = document["key"]
+    if key["paused"] is not None:
+        return f'"{key["key"]}" in "{document["queue"]}" is paused and has no messages waiting.'
+    return f'"{key["key"]}" has no messages waiting in "{document["queue"]}".'
+
+
+def leased(document: Document) -> str:
+    message = document["message"]
+    whom = f"consumer {message['consumer']}" if message["consumer"] else "a consumer that is gone"
+    return (
+        f"Message {message['id']} is not waiting: {whom} holds it, for another "
+        f"{duration(message['expires_in_ms'])} at most."
+    )
+
+
+def of_queue(document: Document) -> str:
+    name = document["queue"]
+    if document["paused"] is not None:
+        return f'"{name}" is paused{_by(document["paused"])}; {document["depth"]} messages wait.'
+    if document["depth"] == 0:
+        return f'Nothing waits in "{name}".'
+    if document["consumers"] == 0:
+        return f'Nobody consumes "{name}"; {document["depth"]} messages wait.'
+    worst = document["keys"][0]
+    return (
+        f'{document["depth"]} messages of {document["active_keys"]} keys wait in "{name}"; '
+        f'"{worst["key"]}" has waited longest, {duration(worst["oldest_ms"])}, '
+        f"{_FOR[worst['waiting_for']]}."
+    )
+
+
+_FOR: Final = {
+    PAUSED: "because it is paused",
+    RETRY: "for the delay of a retry",
+    NO_CONSUMER: "for a consumer with credit",
+    THROTTLED: "for a token of its bucket",
+    OWN: "behind its own backlog",
+    TURN: "for its turn",
+}
+
+
+def _cause(document: Document) -> str:
+    cause = document["waiting_for"]
+    served = document["served_meanwhile"]
+    others = served["others"]
+    if cause == PAUSED:
+        pause = document["paused"] or document["key"]["paused"]
+        what = "Its queue" if document["paused"] is not None else "Its key"
+        return f"{what} is paused{_by(pause)}."
+    if cause == RETRY:
+        ready = document["message"]["ready_in_ms"]
+        return f"It is delayed and becomes ready in {duration(ready)}."
+    if cause == NO_CONSUMER:
+        if document["consumers"] == 0:
+            return "Nobody consumes the queue."
+        return (
+            f"None of the {document['consumers']} consumers has credit: "
+            f"{document['in_flight']} messages are in flight and not yet acknowledged."
+        )
+    if cause == THROTTLED:
+        bucket = document["bucket"]
+        text = (
+            f'Its bucket "{bucket["key"]}" is empty: it lets {bucket["rate"]:g} messages a '
+            "second go"
+        )
+        if others:
+            most = others[0]
+            text += f', and "{most["key"]}" took {most["messages"]} of them meanwhile'
+        return text + "."
+    if cause == OWN:
+        ahead = document["message"]["ahead"]
+        text = f"{ahead} older messages of its own key stand before it"
+        if others:
+            text += f"; of {served['messages']} messages delivered meanwhile {_most(served)}"
+        return text + "."
+    if others:
+        return f"Of {served['messages']} messages delivered meanwhile {_most(served)}."
+    return "It is next."
+
+
+def _most(served: Document) -> str:
+    most = served["others"][0]
+    return f'"{most["key"]}" had {most["messages"]} and its own key {served["own"]}'
+
+
+def _eta(document: Document) -> str:
+    eta_ms = document["eta_ms"]
+    if eta_ms is None:
+        return f"It will not go as things are: {document['eta_because']}."
+    return f"Expect it in about {duration(eta_ms)}."
+
+
+def _by(pause: Document) -> str:
+    by = f" by {pause['by']}" if pause["by"] else ""
+    return f"{by}: {pause['reason']}" if pause["reason"] else by
+
+
+def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
+    """What would make it go sooner, the most direct first; with the new estimate where known."""
+    queue = document["queue"]
+    key = document["key"]["key"]
+    cause = document["waiting_for"]
+    eta_ms = document["eta_ms"]
+    half = None if eta_ms is None else round(eta_ms / 2, 3)
+    made: list[Document] = []
+    if document["paused"] is not None:
+        made.append(_change("resume_queue", "resume the queue", f"fila queue resume {queue}", None))
+    if document["key"]["paused"] is not None:
+        made.append(_change("resume_key", "resume the key", f"fila key resume {queue} {key}", None))
+    if cause == RETRY:
+        text = "a shorter delay from on_failure or from the producer"
+        made.append(_change("shorter_delay", text, None, None))
+    if cause == NO_CONSUMER:
+        if document["consumers"] == 0:
+            text = "a consumer"
+            made.append(_change("add_consumer", text, f"fila consume {queue}", None))
+        else:
+            text = "more consumers, a larger prefetch, or acknowledging sooner"
+            made.append(_change("add_consumer", text, None, half))
+    if cause == THROTTLED:
+        bucket = document["bucket"]
+        rate, burst = max(bucket["rate"] * 2, 1.0), max(bucket["burst"], 1.0)
+        made.append(
+            _change(
+                "raise_rate",
+                f'twice the rate of bucket "{bucket["key"]}"',
+                f"fila config set throttle.{bucket['key']} {rate:g},{burst:g}",
+                half,
+            )
+        )
+    if cause in (OWN, TURN) and lane.queue.ring.keys > 1:
+        rate = reweighted(lane, found, 2)
+        ahead = document["message"]["ahead"]
+        eta = round((ahead + 1) * 1_000 / rate, 3) if rate > 0 else None
+        text = f"weight {2 * lane.key.weight} instead of {lane.key.weight} for the key"
+        made.append(_change("raise_weight", text, None, eta))
+    if cause in (OWN, TURN):
+        made.append(_change("add_consumer", "twice the consumers, if they are busy", None, half))
+    return made
+
+
+def _change(do: str, text: str, command: str | None, eta_ms: float | None) -> Document:
+    return {"do": do, "text": text, "command": command, "eta_ms": eta_ms}
