@@ -6,6 +6,7 @@ text, messages are `Got`. Nothing else is smoothed over.
 
 from __future__ import annotations
 
+import json
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
@@ -108,6 +109,19 @@ class Talker(Protocol):
     def list_config(self, prefix: str) -> dict[str, str]: ...
 
     def redrive(self, queue: str, count: int = 0) -> int: ...
+
+    def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
+        """The document."""
+
+    def pause_queue(self, queue: str, reason: str = "") -> None: ...
+
+    def resume_queue(self, queue: str) -> None: ...
+
+    def pause_key(self, queue: str, key: str, reason: str = "") -> None: ...
+
+    def resume_key(self, queue: str, key: str) -> None: ...
+
+    def purge(self, queue: str, key: str | None = None) -> int: ...
 
     def create_key(self, name: str, expires_ms: int = 0, superadmin: bool = False) -> Any:
         """An object with key_id, key and is_superadmin."""
@@ -218,6 +232,34 @@ class FibpTalker(_Closing):
     def redrive(self, queue: str, count: int = 0) -> int:
         with fibp_faults():
             return self.peer.redrive(queue, count)
+
+    def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
+        with _fibp_faults():
+            record = bodies.Explain(queue, key, message_id)
+            found: dict[str, Any] = json.loads(
+                self.peer.request(record, bodies.ExplainResult).document
+            )
+            return found
+
+    def pause_queue(self, queue: str, reason: str = "") -> None:
+        with _fibp_faults():
+            self.peer.request(bodies.PauseQueue(queue, reason), bodies.PauseQueueResult)
+
+    def resume_queue(self, queue: str) -> None:
+        with _fibp_faults():
+            self.peer.request(bodies.ResumeQueue(queue), bodies.ResumeQueueResult)
+
+    def pause_key(self, queue: str, key: str, reason: str = "") -> None:
+        with _fibp_faults():
+            self.peer.request(bodies.PauseKey(queue, key, reason), bodies.PauseKeyResult)
+
+    def resume_key(self, queue: str, key: str) -> None:
+        with _fibp_faults():
+            self.peer.request(bodies.ResumeKey(queue, key), bodies.ResumeKeyResult)
+
+    def purge(self, queue: str, key: str | None = None) -> int:
+        with _fibp_faults():
+            return self.peer.request(bodies.Purge(queue, key), bodies.PurgeResult).purged
 
     def create_key(self, name: str, expires_ms: int = 0, superadmin: bool = False) -> Any:
         with fibp_faults():
@@ -357,6 +399,36 @@ class GrpcTalker(_Closing):
     def redrive(self, queue: str, count: int = 0) -> int:
         with grpc_faults():
             return self.client.redrive(queue, count)
+
+    def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
+        with _grpc_faults():
+            request = admin_pb2.ExplainRequest(queue=queue, fairness_key=key, message_id=message_id)
+            found: dict[str, Any] = json.loads(self.client.call("Explain", request).document)
+            return found
+
+    def pause_queue(self, queue: str, reason: str = "") -> None:
+        with _grpc_faults():
+            self.client.call("PauseQueue", admin_pb2.PauseQueueRequest(queue=queue, reason=reason))
+
+    def resume_queue(self, queue: str) -> None:
+        with _grpc_faults():
+            self.client.call("ResumeQueue", admin_pb2.ResumeQueueRequest(queue=queue))
+
+    def pause_key(self, queue: str, key: str, reason: str = "") -> None:
+        with _grpc_faults():
+            self.client.call(
+                "PauseKey", admin_pb2.PauseKeyRequest(queue=queue, fairness_key=key, reason=reason)
+            )
+
+    def resume_key(self, queue: str, key: str) -> None:
+        with _grpc_faults():
+            self.client.call("ResumeKey", admin_pb2.ResumeKeyRequest(queue=queue, fairness_key=key))
+
+    def purge(self, queue: str, key: str | None = None) -> int:
+        with _grpc_faults():
+            return self.client.call(
+                "Purge", admin_pb2.PurgeRequest(queue=queue, fairness_key=key)
+            ).purged
 
     def create_key(
         self, name: str, expires_ms: int = 0, superadmin: bool = False

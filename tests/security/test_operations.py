@@ -91,6 +91,30 @@ OPERATIONS: dict[str, Operation] = {
         "{queue}.dlq",
         lambda moved: moved == 1,
     ),
+    "Explain": Operation(
+        lambda talker, world: talker.explain(world.queue),
+        "admin",
+        "{queue}",
+        lambda found: found["depth"] == 2,
+    ),
+    "PauseQueue": Operation(
+        lambda talker, world: talker.pause_queue(world.queue, "why"), "admin", "{queue}"
+    ),
+    "ResumeQueue": Operation(
+        lambda talker, world: talker.resume_queue(world.queue), "admin", "{queue}"
+    ),
+    "PauseKey": Operation(
+        lambda talker, world: talker.pause_key(world.queue, "default"), "admin", "{queue}"
+    ),
+    "ResumeKey": Operation(
+        lambda talker, world: talker.resume_key(world.queue, "default"), "admin", "{queue}"
+    ),
+    "Purge": Operation(
+        lambda talker, world: talker.purge(world.queue),
+        "admin",
+        "{queue}",
+        lambda purged: purged == 2,
+    ),
     "SetConfig": Operation(
         lambda talker, world: talker.set_config(f"{world.queue}.flag", "on"), "admin", "*"
     ),

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from fila.broker import explaining
 from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.bulk import Bulk
@@ -257,6 +258,20 @@ class Session:
         return self._forbidden(what, self._guard.permit_admin(self.identity, queue)) or self._done(
             what, self._broker.redrive(queue, count, done)
         )
+
+    def explain(
+        self, queue: str, fairness_key: str | None, message_id: str, keys_max: int
+    ) -> bytes | Rejection:
+        """Why it waits, as JSON. Without a queue: all that the caller sees, in short."""
+        if not queue:
+            names = [one.name for one in self.queues()]
+            return explaining.as_json(explaining.queues_in_short(self._broker, names))
+        what = f'explain queue "{queue}"'
+        refused = self._forbidden(what, self._guard.permit_admin(self.identity, queue))
+        found = refused or explaining.explanation(
+            self._broker, queue, fairness_key, message_id, keys_max
+        )
+        return found if isinstance(found, Rejection) else explaining.as_json(found)
 
     def pause_queue(self, queue: str, reason: str) -> Rejection | None:
         what = f'pause queue "{queue}"'

@@ -50,6 +50,21 @@ def shown_number(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") if value != int(value) else str(int(value))
 
 
+def duration(ms: float) -> str:
+    """A length of time as people say it: 0.4 ms, 250 ms, 3.2 s, 4 min 10 s, 2 h 5 min."""
+    if ms < 10:
+        return f"{ms:.2g} ms" if ms >= 0.01 else "0 ms"
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 60_000:
+        return f"{ms / 1_000:.1f} s"
+    minutes, seconds = divmod(int(ms // 1_000), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
 def count_of(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 

@@ -1,10 +1,10 @@
-"""`fila queue create|delete|list|inspect|peek`."""
+"""`fila queue create|delete|list|inspect|peek|pause|resume|purge`."""
 
 from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection, peek, stats
+from fila.cli import connection, peek, stats, stops
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
@@ -14,7 +14,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "queue",
-        "create, delete, list, inspect and peek into queues",
+        "create, delete, list, inspect, pause and purge queues",
         examples="  fila queue create orders\n  fila queue list\n  fila queue inspect orders",
     )
     inner = verbs(parser)
@@ -63,6 +63,8 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila queue list\n  fila queue list --json | jq -r '.queues[].name'",
     )
 
+    stops.add_parsers(inner)
+
     inspect = command(
         inner,
         "inspect",
@@ -76,6 +78,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.verb in stops.VERBS:
+        return stops.run(args)
     if args.verb == "create":
         return _create(args)
     if args.verb == "delete":

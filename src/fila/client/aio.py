@@ -6,7 +6,7 @@ bytes in the link. A client belongs to the event loop it was opened on.
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from fila.client import bulk, calls
 from fila.client.address import parse_address
@@ -233,6 +233,45 @@ class AsyncFilaClient(AsyncBulkMethods):
     async def redrive(self, dlq_queue: str, count: int = 0, *, timeout: float | None = None) -> int:
         """Move messages of a dead letter queue back to where they came from; 0 means all."""
         return await self._call(calls.redrive(dlq_queue, count), timeout)
+
+    async def explain(
+        self,
+        queue: str = "",
+        *,
+        key: str | None = None,
+        message_id: str | None = None,
+        keys_max: int = 10,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Why a message, the next one of a key, or a queue's keys wait (spec/explain.md).
+
+        Without a queue: every queue the key may see, in short.
+        """
+        return await self._call(calls.explain(queue, key, message_id, keys_max), timeout)
+
+    async def pause_queue(
+        self, queue: str, reason: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Hand out nothing of this queue until it is resumed; it still takes messages in."""
+        await self._call(calls.pause_queue(queue, reason), timeout)
+
+    async def resume_queue(self, queue: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.resume_queue(queue), timeout)
+
+    async def pause_key(
+        self, queue: str, key: str, reason: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Give a fairness key no turns until it is resumed."""
+        await self._call(calls.pause_key(queue, key, reason), timeout)
+
+    async def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.resume_key(queue, key), timeout)
+
+    async def purge(
+        self, queue: str, *, key: str | None = None, timeout: float | None = None
+    ) -> int:
+        """Drop what is pending, of one key or of all; what is leased stays. Returns how many."""
+        return await self._call(calls.purge(queue, key), timeout)
 
     async def create_api_key(
         self,

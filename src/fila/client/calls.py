@@ -3,6 +3,7 @@
 Owns one `Call` per operation, shared by both shells. Never touches sockets or state.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -160,6 +161,53 @@ def redrive(dlq_queue: str, count: int) -> Call[int]:
         lambda r: r.redriven,
         f'queue "{dlq_queue}"',
     )
+
+
+def explain(
+    queue: str, key: str | None, message_id: str | None, keys_max: int
+) -> Call[dict[str, Any]]:
+    def parse(reply: b.ExplainResult) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(reply.document)
+        return found
+
+    return Call(
+        f'explain queue "{queue}"' if queue else "queues in short",
+        b.Explain(queue, key, message_id or "", keys_max),
+        b.ExplainResult,
+        parse,
+        f'queue "{queue}"',
+        repeatable=True,
+    )
+
+
+def pause_queue(queue: str, reason: str) -> Call[None]:
+    what = f'pause queue "{queue}"'
+    body = b.PauseQueue(queue, reason)
+    return Call(what, body, b.PauseQueueResult, lambda r: None, f'queue "{queue}"')
+
+
+def resume_queue(queue: str) -> Call[None]:
+    what = f'resume queue "{queue}"'
+    body = b.ResumeQueue(queue)
+    return Call(what, body, b.ResumeQueueResult, lambda r: None, f'queue "{queue}"')
+
+
+def pause_key(queue: str, key: str, reason: str) -> Call[None]:
+    what = f'pause key "{key}" of queue "{queue}"'
+    body = b.PauseKey(queue, key, reason)
+    return Call(what, body, b.PauseKeyResult, lambda r: None, f'queue "{queue}"')
+
+
+def resume_key(queue: str, key: str) -> Call[None]:
+    what = f'resume key "{key}" of queue "{queue}"'
+    body = b.ResumeKey(queue, key)
+    return Call(what, body, b.ResumeKeyResult, lambda r: None, f'queue "{queue}"')
+
+
+def purge(queue: str, key: str | None) -> Call[int]:
+    what = f'purge queue "{queue}"'
+    body = b.Purge(queue, key)
+    return Call(what, body, b.PurgeResult, lambda r: r.purged, f'queue "{queue}"')
 
 
 def create_api_key(name: str, expires_at_ms: int, is_superadmin: bool) -> Call[ApiKey]:

@@ -19,7 +19,7 @@ from fila.core.effect import Delivery
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
-from fila.edges import fibp_admin, fibp_bulk
+from fila.edges import fibp_admin, fibp_bulk, fibp_stops
 from fila.edges.items import by_queue, parse_ids, spread
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
@@ -315,6 +315,8 @@ class FibpConnection(asyncio.Protocol):
                 self._end()
             elif opcode in fibp_bulk.OPERATIONS:
                 fibp_bulk.handle(self, opcode, request_id, body)
+            elif opcode in fibp_stops.OPERATIONS:
+                fibp_stops.handle(self, opcode, request_id, body)
             elif opcode != op.PONG:
                 fibp_admin.handle(self, opcode, request_id, body)
         except InvalidBody as error:

@@ -34,6 +34,18 @@ from fila.wire.bulk_bodies import ReleaseBatchResult as ReleaseBatchResult
 from fila.wire.bulk_bodies import ReleaseCode as ReleaseCode
 from fila.wire.bulk_bodies import ReleaseItem as ReleaseItem
 from fila.wire.bulk_bodies import ReleaseResult as ReleaseResult
+from fila.wire.stop_bodies import Explain as Explain
+from fila.wire.stop_bodies import ExplainResult as ExplainResult
+from fila.wire.stop_bodies import PauseKey as PauseKey
+from fila.wire.stop_bodies import PauseKeyResult as PauseKeyResult
+from fila.wire.stop_bodies import PauseQueue as PauseQueue
+from fila.wire.stop_bodies import PauseQueueResult as PauseQueueResult
+from fila.wire.stop_bodies import Purge as Purge
+from fila.wire.stop_bodies import PurgeResult as PurgeResult
+from fila.wire.stop_bodies import ResumeKey as ResumeKey
+from fila.wire.stop_bodies import ResumeKeyResult as ResumeKeyResult
+from fila.wire.stop_bodies import ResumeQueue as ResumeQueue
+from fila.wire.stop_bodies import ResumeQueueResult as ResumeQueueResult
 
 
 class Handshake(NamedTuple):

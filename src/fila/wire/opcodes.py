@@ -3,8 +3,9 @@
 Owns the opcode numbers, their names, which result answers which request, and which side sends what.
 Never touches bodies, frames or sockets.
 
-Admin numbers grow downward (next free: 0xE3), hot-path numbers upward (next free: 0x2E); 0x40-0x5F
-belong to the cluster. A number once given is never reused.
+Admin numbers grow downward (next free: 0xE3), hot-path numbers upward (next free: 0x2E),
+waits and stops upward (next free: 0x3C); 0x40-0x5F belong to the cluster. A number once given is
+never reused.
 """
 
 from typing import Final
@@ -45,6 +46,19 @@ BROWSE_PAGE: Final = 0x2A
 BROWSE_PAGE_RESULT: Final = 0x2B
 BROWSE_CLOSE: Final = 0x2C
 BROWSE_CLOSE_RESULT: Final = 0x2D
+
+EXPLAIN: Final = 0x30
+EXPLAIN_RESULT: Final = 0x31
+PAUSE_QUEUE: Final = 0x32
+PAUSE_QUEUE_RESULT: Final = 0x33
+RESUME_QUEUE: Final = 0x34
+RESUME_QUEUE_RESULT: Final = 0x35
+PAUSE_KEY: Final = 0x36
+PAUSE_KEY_RESULT: Final = 0x37
+RESUME_KEY: Final = 0x38
+RESUME_KEY_RESULT: Final = 0x39
+PURGE: Final = 0x3A
+PURGE_RESULT: Final = 0x3B
 
 GET_ACL_RESULT: Final = 0xE4
 GET_ACL: Final = 0xE5
@@ -110,6 +124,18 @@ NAMES: Final[dict[int, str]] = {
     BROWSE_PAGE_RESULT: "BrowsePageResult",
     BROWSE_CLOSE: "BrowseClose",
     BROWSE_CLOSE_RESULT: "BrowseCloseResult",
+    EXPLAIN: "Explain",
+    EXPLAIN_RESULT: "ExplainResult",
+    PAUSE_QUEUE: "PauseQueue",
+    PAUSE_QUEUE_RESULT: "PauseQueueResult",
+    RESUME_QUEUE: "ResumeQueue",
+    RESUME_QUEUE_RESULT: "ResumeQueueResult",
+    PAUSE_KEY: "PauseKey",
+    PAUSE_KEY_RESULT: "PauseKeyResult",
+    RESUME_KEY: "ResumeKey",
+    RESUME_KEY_RESULT: "ResumeKeyResult",
+    PURGE: "Purge",
+    PURGE_RESULT: "PurgeResult",
     CREATE_QUEUE: "CreateQueue",
     CREATE_QUEUE_RESULT: "CreateQueueResult",
     DELETE_QUEUE: "DeleteQueue",
@@ -158,6 +184,12 @@ REPLY_TO: Final[dict[int, int]] = {
     BROWSE: BROWSE_RESULT,
     BROWSE_PAGE: BROWSE_PAGE_RESULT,
     BROWSE_CLOSE: BROWSE_CLOSE_RESULT,
+    EXPLAIN: EXPLAIN_RESULT,
+    PAUSE_QUEUE: PAUSE_QUEUE_RESULT,
+    RESUME_QUEUE: RESUME_QUEUE_RESULT,
+    PAUSE_KEY: PAUSE_KEY_RESULT,
+    RESUME_KEY: RESUME_KEY_RESULT,
+    PURGE: PURGE_RESULT,
     CREATE_QUEUE: CREATE_QUEUE_RESULT,
     DELETE_QUEUE: DELETE_QUEUE_RESULT,
     GET_STATS: GET_STATS_RESULT,

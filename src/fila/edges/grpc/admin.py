@@ -112,6 +112,44 @@ def _list_queues(call: UnaryCall, request: pb.ListQueuesRequest) -> Answer:
     return pb.ListQueuesResponse(queues=queues).SerializeToString()
 
 
+def _explain(call: UnaryCall, request: pb.ExplainRequest) -> Answer:
+    key = request.fairness_key if request.HasField("fairness_key") else None
+    keys_max = request.keys_max or 10
+    found = call.session.explain(request.queue, key, request.message_id, keys_max)
+    if isinstance(found, Rejection):
+        return of_queue(request.queue, found)
+    return pb.ExplainResponse(document=found).SerializeToString()
+
+
+def _pause_queue(call: UnaryCall, request: pb.PauseQueueRequest) -> Answer:
+    fault = call.session.pause_queue(request.queue, request.reason)
+    return _stopped(request.queue, fault, pb.PauseQueueResponse())
+
+
+def _resume_queue(call: UnaryCall, request: pb.ResumeQueueRequest) -> Answer:
+    fault = call.session.resume_queue(request.queue)
+    return _stopped(request.queue, fault, pb.ResumeQueueResponse())
+
+
+def _pause_key(call: UnaryCall, request: pb.PauseKeyRequest) -> Answer:
+    fault = call.session.pause_key(request.queue, request.fairness_key, request.reason)
+    return _stopped(request.queue, fault, pb.PauseKeyResponse())
+
+
+def _resume_key(call: UnaryCall, request: pb.ResumeKeyRequest) -> Answer:
+    fault = call.session.resume_key(request.queue, request.fairness_key)
+    return _stopped(request.queue, fault, pb.ResumeKeyResponse())
+
+
+def _purge(call: UnaryCall, request: pb.PurgeRequest) -> Answer:
+    def done(purged: int) -> None:
+        call.answer(pb.PurgeResponse(purged=purged).SerializeToString())
+
+    key = request.fairness_key if request.HasField("fairness_key") else None
+    fault = call.session.purge(request.queue, key, done)
+    return of_queue(request.queue, fault) if fault is not None else None
+
+
 def _create_key(call: UnaryCall, request: pb.CreateApiKeyRequest) -> Answer:
     made = call.session.create_key(request.name, request.expires_at_ms, request.is_superadmin)
     if isinstance(made, Rejection):
@@ -160,6 +198,10 @@ def _get_acl(call: UnaryCall, request: pb.GetAclRequest) -> Answer:
     ).SerializeToString()
 
 
+def _stopped(queue: str, fault: Rejection | None, response: Message) -> Answer:
+    return of_queue(queue, fault) if fault is not None else response.SerializeToString()
+
+
 def _done(fault: Rejection | None, response: Message) -> Answer:
     return grpc_status.of(fault) if fault is not None else response.SerializeToString()
 
@@ -176,6 +218,12 @@ METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaAdmin/ListConfig": _method(pb.ListConfigRequest, _list_config),
     b"/fila.v1.FilaAdmin/GetStats": _method(pb.GetStatsRequest, _get_stats),
     b"/fila.v1.FilaAdmin/Redrive": _method(pb.RedriveRequest, _redrive),
+    b"/fila.v1.FilaAdmin/Explain": _method(pb.ExplainRequest, _explain),
+    b"/fila.v1.FilaAdmin/PauseQueue": _method(pb.PauseQueueRequest, _pause_queue),
+    b"/fila.v1.FilaAdmin/ResumeQueue": _method(pb.ResumeQueueRequest, _resume_queue),
+    b"/fila.v1.FilaAdmin/PauseKey": _method(pb.PauseKeyRequest, _pause_key),
+    b"/fila.v1.FilaAdmin/ResumeKey": _method(pb.ResumeKeyRequest, _resume_key),
+    b"/fila.v1.FilaAdmin/Purge": _method(pb.PurgeRequest, _purge),
     b"/fila.v1.FilaAdmin/ListQueues": _method(pb.ListQueuesRequest, _list_queues),
     b"/fila.v1.FilaAdmin/CreateApiKey": _method(pb.CreateApiKeyRequest, _create_key),
     b"/fila.v1.FilaAdmin/RevokeApiKey": _method(pb.RevokeApiKeyRequest, _revoke_key),

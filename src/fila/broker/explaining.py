@@ -1,0 +1,71 @@
+"""An explanation as it leaves the broker: the core's document, with the state of the hooks in it.
+
+Owns the JSON form and what hooks add to a wait: while the breaker of `on_enqueue` is open, messages
+get the default key, and stand in one line with everybody else's.
+"""
+
+from __future__ import annotations
+
+import json
+
+from fila.broker.broker import Broker
+from fila.core.explain import Document, explain, overview
+from fila.core.rejection import MESSAGE_NOT_FOUND, Rejection
+from fila.core.verdict import DEFAULT_ASSIGNMENT
+from fila.hooks.breaker import CLOSED
+from fila.wire.ids import parse_id
+
+_DEFAULT_KEY = DEFAULT_ASSIGNMENT.fairness_key.decode()
+
+
+def explanation(
+    broker: Broker, queue: str, fairness_key: str | None, message_id: str, keys_max: int
+) -> Document | Rejection:
+    """Why a message, a key or a queue waits."""
+    id = None
+    if message_id:
+        id = parse_id(message_id.encode())
+        if id is None:
+            return Rejection(MESSAGE_NOT_FOUND, f'"{message_id}" is no message id')
+    broker.begin()
+    key = None if fairness_key is None else fairness_key.encode()
+    document = explain(broker.machine.state, queue, key, id, keys_max)
+    return document if isinstance(document, Rejection) else _with_hooks(broker, document)
+
+
+def queues_in_short(broker: Broker, names: list[str]) -> Document:
+    """These queues, each in a line."""
+    broker.begin()
+    found = overview(broker.machine.state, names)
+    return {"queues": [_with_hooks(broker, one) for one in found]}
+
+
+def as_json(document: Document) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _with_hooks(broker: Broker, document: Document) -> Document:
+    stats = broker.hook_stats(document["queue"])
+    hooks = {
+        name: one.breaker if one is not None else None
+        for name, one in (("on_enqueue", stats.on_enqueue), ("on_failure", stats.on_failure))
+    }
+    document["hooks"] = hooks
+    if "sentence" not in document:
+        return document
+    key = document.get("key")
+    tripped = hooks["on_enqueue"] not in (None, CLOSED)
+    if tripped and (key is None or key["key"] == _DEFAULT_KEY):
+        document["sentence"] += (
+            f" The breaker of on_enqueue is {hooks['on_enqueue']}: its script failed too often, so "
+            f'new messages get the key "{_DEFAULT_KEY}" and stand in one line.'
+        )
+        document.setdefault("changes", []).append(
+            {
+                "do": "repair_hook",
+                "text": "an on_enqueue that does not fail; the broker's log has its last error",
+                "command": "fila hooks test",
+                "eta_ms": None,
+            }
+        )
+    return document

@@ -1,0 +1,50 @@
+"""`fila key pause|resume`: stop one tenant of a queue, and let it go on."""
+
+from __future__ import annotations
+
+import argparse
+
+from fila.cli import connection
+from fila.cli.options import Subparsers, command, verbs
+from fila.cli.output import say, say_json, shown
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "key",
+        "pause and resume a fairness key",
+        about="Pause and resume one fairness key of a queue. `fila explain QUEUE` shows the keys.",
+    )
+    inner = verbs(parser)
+    pause = command(
+        inner,
+        "pause",
+        "give a key no turns",
+        about="Give a fairness key no turns until it is resumed. Its messages are still taken in,\n"
+        "and what a consumer holds may be finished. It lasts through restarts.",
+        examples='  fila key pause orders acme --reason "floods us, ticket 812"',
+    )
+    pause.add_argument("queue", metavar="QUEUE", help="the queue")
+    pause.add_argument("key", metavar="KEY", help="the fairness key")
+    pause.add_argument("--reason", metavar="TEXT", default="", help="why, for whoever looks")
+    resume = command(
+        inner, "resume", "let a paused key go on", examples="  fila key resume orders acme"
+    )
+    resume.add_argument("queue", metavar="QUEUE", help="the queue")
+    resume.add_argument("key", metavar="KEY", help="the fairness key")
+
+
+def run(args: argparse.Namespace) -> int:
+    paused = args.verb == "pause"
+    with connection.open_client(args) as client:
+        if paused:
+            client.pause_key(args.queue, args.key, args.reason)
+        else:
+            client.resume_key(args.queue, args.key)
+    if args.json:
+        say_json({"queue": args.queue, "key": args.key, "paused": paused})
+    else:
+        done = "Paused" if paused else "Resumed"
+        say(f'{done} "{shown(args.key)}" of queue "{shown(args.queue)}"')
+    return 0
