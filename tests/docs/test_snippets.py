@@ -22,6 +22,7 @@ PAGES = [
     "docs/concepts.md",
     "docs/sdk-python.md",
     *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/hooks/tutorial-*.md")),
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/tutorials/*.md")),
 ]
 
 
