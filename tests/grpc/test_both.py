@@ -183,6 +183,15 @@ MISTAKES: dict[str, tuple[str, Callable[[Talker, str], object]]] = {
     "consume nothing": ("NOT_FOUND", lambda talker, queue: talker.consume("nothing").take(1)),
     "delete nothing": ("NOT_FOUND", lambda talker, queue: talker.delete_queue("nothing")),
     "stats of nothing": ("NOT_FOUND", lambda talker, queue: talker.stats("nothing")),
+    "explain nothing": ("NOT_FOUND", lambda talker, queue: talker.explain("nothing")),
+    "pause nothing": ("NOT_FOUND", lambda talker, queue: talker.pause_queue("nothing")),
+    "resume nothing": ("NOT_FOUND", lambda talker, queue: talker.resume_queue("nothing")),
+    "pause a key of nothing": ("NOT_FOUND", lambda talker, queue: talker.pause_key("nothing", "k")),
+    "resume a key of nothing": (
+        "NOT_FOUND",
+        lambda talker, queue: talker.resume_key("nothing", "k"),
+    ),
+    "purge nothing": ("NOT_FOUND", lambda talker, queue: talker.purge("nothing")),
     "redrive nothing": ("NOT_FOUND", lambda talker, queue: talker.redrive("nothing.dlq")),
     "redrive a queue": ("INVALID_ARGUMENT", lambda talker, queue: talker.redrive(queue)),
     "a bad throttle": (
@@ -284,3 +293,41 @@ def test_a_queue_is_browsed_page_by_page(talker: Talker, queue: str) -> None:
     with pytest.raises(Fault) as refused:
         bulk(talker, "BrowsePage", token)
     assert refused.value.status == "FAILED_PRECONDITION"
+
+
+def test_a_paused_queue_and_a_paused_key_hand_out_nothing_until_resumed(
+    talker: Talker, queue: str
+) -> None:
+    talker.create_queue(queue)
+    talker.enqueue(queue, b"one", headers={})
+    talker.pause_queue(queue, "migration")
+    talker.pause_key(queue, "default", "too loud")
+    found = talker.explain(queue, "default")
+    assert found["paused"]["reason"] == "migration"
+    assert found["key"]["paused"]["reason"] == "too loud"
+    assert found["waiting_for"] == "paused" and found["eta_ms"] is None
+    talker.resume_queue(queue)
+    assert talker.explain(queue)["paused"] is None
+    assert talker.explain(queue)["keys"][0]["waiting_for"] == "paused"
+    talker.resume_key(queue, "default")
+    stream = talker.consume(queue)
+    assert len(stream.take(1)) == 1
+    stream.leave()
+
+
+def test_an_explanation_says_the_same_over_both_protocols(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue)
+    (id,) = talker.enqueue(queue, b"one", headers={})
+    found = talker.explain(queue, None, id)
+    assert found["message"]["id"] == id
+    assert sum(found["parts_ns"].values()) == found["age_ns"] > 0
+    assert "Nobody consumes the queue" in found["sentence"]
+    assert queue in [one["queue"] for one in talker.explain("")["queues"]]
+
+
+def test_a_purge_says_how_many_went(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue)
+    talker.enqueue(queue, b"1", b"2", b"3", headers={})
+    assert talker.purge(queue, "nobody") == 0
+    assert talker.purge(queue) == 3
+    assert talker.stats(queue).depth == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fila.core import rows
+from fila.core.explain import explain
 from fila.core.fairness import FairnessKey
 from fila.core.lane import BODY, DELAYED, EMPTY, ENTRY_BYTES, HELD, KEY, PARKED, READY, Lane
 from fila.core.ledger import ROWS_MAX
@@ -65,6 +66,24 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     names = {one.name for one in summaries(machine)}
     _same("summaries", names, auditor.queues.keys())
     _check_snapshot(auditor, state)
+    _check_explanations(auditor, state)
+
+
+def _check_explanations(auditor: Auditor, state: State) -> None:
+    """Some message of every key: the parts add up to its age, and a pause is told."""
+    for name, expected in auditor.queues.items():
+        for key in expected.keys.values():
+            waiting = [one for lane in key.lanes.values() for one in lane.line + lane.timed]
+            for message in (*waiting[:1], *waiting[-1:]):
+                found = explain(state, name, key.name, message.id, 1)
+                if not isinstance(found, dict):
+                    raise Violation("explanation", f"{message.id.hex()[-6:]}: {found}")
+                parts = found["parts_ns"]
+                age_ns = state.now - message.enqueued_ns
+                if sum(parts.values()) != age_ns or min(parts.values()) < 0:
+                    raise Violation("explanation", f"{parts} is not {age_ns}")
+                paused = expected.paused or key.paused
+                _same("explained pause", found["waiting_for"] == "paused", paused)
 
 
 def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:

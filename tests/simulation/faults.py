@@ -453,6 +453,12 @@ FAULTS = [
         "command.whole or end == lane.prefix",
         "True",
     ),
+    fault(
+        "an explanation forgets the time without consumers",
+        "fila.core.waiting:parts_of",
+        "own = now - since_ns - retry - no_consumer - throttled - turn",
+        "own = now - since_ns - retry - throttled - turn",
+    ),
     # --- durability
     fault(
         "a folded ledger record is dropped",

@@ -15,6 +15,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "key",
         "pause and resume a fairness key",
         about="Pause and resume one fairness key of a queue. `fila explain QUEUE` shows the keys.",
+        examples="  fila key pause orders acme --reason migration\n  fila key resume orders acme",
     )
     inner = verbs(parser)
     pause = command(
