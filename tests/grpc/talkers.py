@@ -234,7 +234,7 @@ class FibpTalker(_Closing):
             return self.peer.redrive(queue, count)
 
     def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
-        with _fibp_faults():
+        with fibp_faults():
             record = bodies.Explain(queue, key, message_id)
             found: dict[str, Any] = json.loads(
                 self.peer.request(record, bodies.ExplainResult).document
@@ -242,23 +242,23 @@ class FibpTalker(_Closing):
             return found
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.PauseQueue(queue, reason), bodies.PauseQueueResult)
 
     def resume_queue(self, queue: str) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.ResumeQueue(queue), bodies.ResumeQueueResult)
 
     def pause_key(self, queue: str, key: str, reason: str = "") -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.PauseKey(queue, key, reason), bodies.PauseKeyResult)
 
     def resume_key(self, queue: str, key: str) -> None:
-        with _fibp_faults():
+        with fibp_faults():
             self.peer.request(bodies.ResumeKey(queue, key), bodies.ResumeKeyResult)
 
     def purge(self, queue: str, key: str | None = None) -> int:
-        with _fibp_faults():
+        with fibp_faults():
             return self.peer.request(bodies.Purge(queue, key), bodies.PurgeResult).purged
 
     def create_key(self, name: str, expires_ms: int = 0, superadmin: bool = False) -> Any:
@@ -401,31 +401,31 @@ class GrpcTalker(_Closing):
             return self.client.redrive(queue, count)
 
     def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
-        with _grpc_faults():
+        with grpc_faults():
             request = admin_pb2.ExplainRequest(queue=queue, fairness_key=key, message_id=message_id)
             found: dict[str, Any] = json.loads(self.client.call("Explain", request).document)
             return found
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.call("PauseQueue", admin_pb2.PauseQueueRequest(queue=queue, reason=reason))
 
     def resume_queue(self, queue: str) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.call("ResumeQueue", admin_pb2.ResumeQueueRequest(queue=queue))
 
     def pause_key(self, queue: str, key: str, reason: str = "") -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.call(
                 "PauseKey", admin_pb2.PauseKeyRequest(queue=queue, fairness_key=key, reason=reason)
             )
 
     def resume_key(self, queue: str, key: str) -> None:
-        with _grpc_faults():
+        with grpc_faults():
             self.client.call("ResumeKey", admin_pb2.ResumeKeyRequest(queue=queue, fairness_key=key))
 
     def purge(self, queue: str, key: str | None = None) -> int:
-        with _grpc_faults():
+        with grpc_faults():
             return self.client.call(
                 "Purge", admin_pb2.PurgeRequest(queue=queue, fairness_key=key)
             ).purged
