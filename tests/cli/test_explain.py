@@ -1,0 +1,73 @@
+"""`fila explain`, `fila top`, and stopping queues and keys from the command line."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fila import FilaClient
+
+BAD_HOOK = "function on_enqueue(msg) error('broken') end"
+
+
+def test_a_paused_key_is_explained_and_resumed(fila: Callable[..., Any], queue: str) -> None:
+    fila("enqueue", queue, "--payload", "x")
+    assert "Paused" in fila("key", "pause", queue, "default", "--reason", "too loud").out
+    told = fila("explain", queue, "--key", "default").out
+    assert "too loud" in told and "fila key resume" in told
+    assert fila("explain", queue, "--json").document["keys"][0]["waiting_for"] == "paused"
+    fila("key", "resume", queue, "default")
+    assert "too loud" not in fila("explain", queue).out
+
+
+def test_top_prints_once_where_there_is_no_terminal(fila: Callable[..., Any], queue: str) -> None:
+    fila("queue", "pause", queue, "--reason", "night")
+    assert "night" in fila("top").out
+    assert fila("top", queue, "--once", "--json").document["paused"]["reason"] == "night"
+    fila("queue", "resume", queue)
+
+
+def test_a_purge_asks_unless_told_not_to(fila: Callable[..., Any], queue: str) -> None:
+    fila("enqueue", queue, "--payload", "x")
+    refused = fila("queue", "purge", queue)
+    assert refused.code == 1 and "--yes" in refused.err
+    assert "Purged 1 message" in fila("queue", "purge", queue, "--yes").out
+
+
+def test_an_open_breaker_is_named(broker: str) -> None:
+    with FilaClient(broker) as client:
+        client.create_queue("breaks", on_enqueue=BAD_HOOK)
+        for _ in range(10):
+            client.enqueue("breaks", {}, b"x")
+        found = client.explain("breaks", key="default")
+        assert found["hooks"]["on_enqueue"] == "open"
+        assert "breaker of on_enqueue is open" in found["sentence"]
+        assert "repair_hook" in [one["do"] for one in found["changes"]]
+
+
+def test_the_estimate_of_a_real_broker_under_steady_load_is_within_twice(broker: str) -> None:
+    with FilaClient(broker) as client, FilaClient(broker) as worker:
+        client.create_queue("steady")
+        ids = [client.enqueue("steady", {}, b"x") for _ in range(400)]
+        seen: dict[str, float] = {}
+
+        def work() -> None:
+            with worker.consume("steady", prefetch=1) as messages:
+                for message in messages:
+                    seen[message.id] = time.monotonic()
+                    time.sleep(0.01)
+                    worker.ack("steady", message.id)
+                    if message.id == ids[-1]:
+                        return
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(1.5)
+        target = ids[len(seen) + 100]
+        asked = time.monotonic()
+        found = client.explain("steady", message_id=target)
+        thread.join(30)
+        took_ms = (seen[target] - asked) * 1_000
+        assert took_ms / 2 <= found["eta_ms"] <= took_ms * 2, (found["eta_ms"], took_ms)
