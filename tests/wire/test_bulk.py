@@ -1,0 +1,81 @@
+"""The fast bulk codecs agree with the table of layouts, on what is right and on what is wrong."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fila.wire import bodies as b
+from fila.wire import bulk, hot, layouts
+from fila.wire.errors import InvalidBody
+from fila.wire.message import message_body
+from tests.wire.strategies import TEXT, body_of
+
+
+@given(body_of(b.EnqueueWith))
+def test_an_enqueue_with_options_is_cut_as_the_layout_says(body: Any) -> None:
+    expected = [
+        (
+            item.queue.encode(),
+            message_body(item.headers, item.payload),
+            item.delay_ms,
+            item.idempotency_key.encode(),
+            item.fairness_key.encode(),
+            item.weight,
+            tuple(key.encode() for key in item.throttle_keys),
+        )
+        for item in body.messages
+    ]
+    assert bulk.decode_enqueue_with(layouts.encode(body)) == expected
+
+
+@given(body_of(b.EnqueueWith), st.data())
+def test_a_damaged_enqueue_with_options_is_refused_by_both_or_neither(
+    body: Any, data: st.DataObject
+) -> None:
+    raw = bytearray(layouts.encode(body))
+    place = data.draw(st.integers(0, len(raw) - 1))
+    raw[place] = data.draw(st.integers(0, 255))
+    damaged = bytes(raw[: data.draw(st.integers(0, len(raw)))])
+    try:
+        count: int | None = len(layouts.decode(b.EnqueueWith, damaged).messages)
+    except InvalidBody:
+        count = None
+    if count is None:
+        with pytest.raises(InvalidBody):
+            bulk.decode_enqueue_with(damaged)
+    else:
+        assert len(bulk.decode_enqueue_with(damaged)) == count
+
+
+@given(st.lists(st.tuples(st.integers(0, 255), st.booleans(), st.booleans()), max_size=5))
+def test_results_go_both_ways(drawn: list[tuple[int, bool, bool]]) -> None:
+    text = b"0190a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b"
+    results = [(code, text if stored else b"", known) for code, stored, known in drawn]
+    raw = bulk.encode_enqueue_with_results(results)
+    assert bulk.decode_enqueue_with_results(raw) == results
+    record = layouts.decode(b.EnqueueWithResult, raw)
+    assert [tuple(one) for one in record.results] == [(c, t.decode(), d) for c, t, d in results]
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=5))
+def test_releases_are_read_as_the_layout_says(pairs: list[tuple[str, str]]) -> None:
+    body = b.Release(tuple(b.ReleaseItem(*pair) for pair in pairs))
+    found = bulk.decode_releases(layouts.encode(body))
+    assert found == [(queue.encode(), id.encode()) for queue, id in pairs]
+
+
+@given(st.binary(max_size=60), st.dictionaries(TEXT, TEXT, max_size=3), st.integers(0, 7))
+def test_a_browsed_message_comes_back_as_it_was(
+    payload: bytes, headers: dict[str, str], state: int
+) -> None:
+    body = message_body(headers, payload)
+    lane = hot.lane_field("ü".encode(), 3, [b"t"])
+    queue = hot.queue_field(b"q")
+    raw = bulk.encode_browsed(queue, [(b"i" * 16, body, lane, 2, 11, 12, state)] * 2)
+    for seen in bulk.decode_browsed(raw):
+        assert seen[1:] == (b"q", body, "ü".encode(), 3, (b"t",), 2, 11, 12, state)
+    for cut in range(5, len(raw), 7):
+        with pytest.raises(InvalidBody):
+            bulk.decode_browsed(raw[:cut])
