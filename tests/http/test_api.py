@@ -245,3 +245,20 @@ def test_a_port_that_is_taken_is_said_or_replaced(own_site: HttpBroker, tmp_path
         assert third.http_address[1] != port
         assert third.visitor().get("/readyz").status == 200
         assert "instead" in third.log()
+
+
+def test_open_streams_do_not_hold_up_a_stop(own_site: HttpBroker) -> None:
+    own_site.start()
+    streams = [own_site.visitor().events(view="overview") for _ in range(5)]
+    for stream in streams:
+        next(stream)
+    assert own_site.stop() == 0
+    for stream in streams:
+        list(stream)  # it ends
+
+
+def test_without_the_port_nothing_is_measured(tmp_path: Path) -> None:
+    with HttpBroker(tmp_path / "data", settings={"gui.listen_addr": ""}) as broker:
+        with pytest.raises(FileNotFoundError):
+            _ = broker.http_address
+        assert "dashboard" not in broker.log()

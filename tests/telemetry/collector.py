@@ -36,8 +36,9 @@ class Collector(metrics_grpc.MetricsServiceServicer):
             for resource in request.resource_metrics:
                 self.resource = _attributes(resource.resource.attributes)
                 for scope in resource.scope_metrics:
-                    self.metrics = {metric.name: metric for metric in scope.metrics}
-            self.exports += 1
+                    # A round of metrics comes in pieces; this one opens it.
+                    self.exports += scope.metrics[0].name == "fila.messages.enqueued"
+                    self.metrics.update({metric.name: metric for metric in scope.metrics})
         return metrics_pb.ExportMetricsServiceResponse()
 
     def fresh(self, timeout_s: float = 15) -> None:

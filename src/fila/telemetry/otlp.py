@@ -8,6 +8,7 @@ message, or read the core from another thread.
 from __future__ import annotations
 
 import logging
+import time
 from typing import Final
 
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
@@ -37,6 +38,8 @@ from fila.telemetry.spans import Span
 from fila.telemetry.traceparent import TraceContext
 
 TIMEOUT_S: Final = 5.0
+PIECE_POINTS: Final = 100  # about a millisecond
+PIECE_PAUSE_S: Final = 0.002
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
@@ -60,6 +63,21 @@ class OtlpExporter:
         self._scope = InstrumentationScope("fila", version)
 
     def send_metrics(self, families: list[Family], began_ns: int, now_ns: int) -> bool:
+        """In pieces with a pause between them: encoding holds the interpreter's lock, and the loop
+        must not wait for it longer than a millisecond or two."""
+        sent = True
+        piece: list[Family] = []
+        points = 0
+        for family in families:
+            piece.append(family)
+            points += len(family.samples)
+            if points >= PIECE_POINTS:
+                sent = self._send_piece(piece, began_ns, now_ns) and sent
+                piece, points = [], 0
+                time.sleep(PIECE_PAUSE_S)
+        return (not piece or self._send_piece(piece, began_ns, now_ns)) and sent
+
+    def _send_piece(self, families: list[Family], began_ns: int, now_ns: int) -> bool:
         metrics = [
             Metric(one.name, one.words, one.unit, _data(one, samples, began_ns, now_ns))
             for one, samples in families
