@@ -69,6 +69,8 @@ def collect(books: Books, turn: Turn) -> None:
         if batch.queue.stands(consumer) and (turn.more or waits):
             continue
         again = False
+        if batch.leases:
+            batch.expires_ns = books.now + batch.visibility_ns
         expires_ns = batch.expires_ns
         for request in batch.requests:
             books.told.append((request, again, batch.order, expires_ns, False))

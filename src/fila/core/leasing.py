@@ -259,6 +259,11 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
         queue.drop_ready(consumer, state.now)
     state.due_batches.pop(batch, None)
     if batch.leases:
+        if batch.leased_ns != state.now:
+            # It took several turns: its time begins when it is complete.
+            batch.leased_ns = state.now
+            batch.expires_ns = state.now + batch.visibility_ms * MS
+            lease_batch.put_row(state, batch)
         state.deadlines.arm(batch, batch.expires_ns)
     else:
         state.deadlines.disarm(batch)
