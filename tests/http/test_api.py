@@ -176,6 +176,17 @@ def test_pausing_resuming_and_purging(visitor: Visitor, peer: Peer, queue: str) 
     assert visitor.post("purge", {"queue": "nowhere"}).code == "QueueNotFound"
 
 
+def test_a_wait_is_explained(visitor: Visitor, peer: Peer, queue: str) -> None:
+    peer.create_queue(queue, on_enqueue=HOOK)
+    [id] = peer.enqueue(queue, b"m", headers={"tenant": "a"})
+    shown = visitor.api("explain", queue=queue, message=id)
+    assert "Nobody consumes the queue" in shown["sentence"]
+    visitor.wait(lambda _: visitor.get("/api/v1/keys", queue=queue).status == 200, "the queue")
+    [row] = visitor.api("keys", queue=queue)["rows"]
+    assert visitor.api("explain", queue=queue, key=row["ref"])["key"]["key"] == "a"
+    assert visitor.get("/api/v1/explain", queue="nowhere").code == "QueueNotFound"
+
+
 def test_metrics_parse_as_prometheus_text(visitor: Visitor, peer: Peer, queue: str) -> None:
     name = f'{queue}"\\\n'.strip() + "{é}"
     peer.create_queue(name)

@@ -12,7 +12,7 @@ from tests.http.conftest import ROOT
 from tests.http.visitor import HttpBroker, Visitor
 
 _names = itertools.count(1)
-READS = ("overview", "queue", "keys", "dead-letters", "buckets", "stream")
+READS = ("overview", "queue", "keys", "dead-letters", "buckets", "stream", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_key_sees_and_does_what_its_permissions_say(visitor: Visitor, root: Ta
     assert shown == {"mail": False, "orders": True}
     assert visitor.get("/api/v1/queue", name="orders").status == 200
     assert visitor.get("/api/v1/keys", queue="orders").status == 200
-    for name in ("queue", "keys", "key", "dead-letters"):
+    for name in ("queue", "keys", "key", "dead-letters", "explain"):
         assert visitor.get(f"/api/v1/{name}", queue="mail", name="mail").status == 403, name
         # A refusal tells nothing about what exists.
         assert visitor.get(f"/api/v1/{name}", queue="no-such", name="no-such").status == 403, name

@@ -21,6 +21,7 @@ _STATUS = {
     errors.UNAUTHORIZED: 401,
     errors.FORBIDDEN: 403,
 }
+EXPLAINED_KEYS_MAX = 20
 _CONFLICTS = (errors.NOT_A_DLQ, errors.PARENT_QUEUE_NOT_FOUND)
 
 
@@ -80,6 +81,20 @@ class Actions:
         if found is None:
             return None
         return found.pause if key is None else found.key_pauses.get(key.encode())
+
+    def explain(self, identity: Identity, peer: str, queue: str, key: str, message: str) -> bytes:
+        """Why it waits, as JSON; `key` is a ref."""
+        session = self._sessions.open(_NoDoor(), peer)
+        session.identity = identity
+        try:
+            name = _key({"key": key}) if key else None
+            found = session.explain(queue, name, message, EXPLAINED_KEYS_MAX)
+            if isinstance(found, Rejection):
+                refuse(found)
+                raise AssertionError("a rejection is refused")
+            return found
+        finally:
+            session.close()
 
     async def _do(
         self,

@@ -51,6 +51,7 @@ class Api:
         self._streams = 0
         self._tick = -1
         self._encoded: dict[tuple[str, _Wish], bytes] = {}
+        self._explain = actions.explain
         self._actions: dict[str, Callable[[Identity, str, dict[str, Any]], Awaitable[Any]]] = {
             "redrive": actions.redrive,
             "pause": actions.pause,
@@ -69,6 +70,9 @@ class Api:
             return answer(self._session(visitor))
         if visitor is None:
             raise HttpError(401, "Unauthorized", "sign in with an API key")
+        if name == "explain":
+            told = [request.one(field) for field in ("queue", "key", "message")]
+            return Response(200, self._explain(visitor.identity, request.peer, *told))
         if name == "stream":
             return self._stream(visitor, request)
         return Response(200, await self._document(visitor.identity, _wish(name, request, False)))
