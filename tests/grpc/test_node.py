@@ -39,8 +39,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=300,
         check=False,
     )
-    if done.returncode:
-        pytest.skip(f"npm could not fetch @grpc/grpc-js: {done.stderr.strip()[-300:]}")
+    assert done.returncode == 0, f"npm could not fetch @grpc/grpc-js: {done.stderr.strip()[-300:]}"
     return place
 
 

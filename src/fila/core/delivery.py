@@ -259,7 +259,10 @@ def _delivered_events(
     eligible_now = eligible(key)
     append = state.events.append
     left = taken
-    for entry, wait in zip(entries[-taken:], waits[-taken:], strict=True):
+    # Nearly every visit takes one message.
+    fresh = (entries[-1],) if taken == 1 else entries[-taken:]
+    waited = (waits[-1],) if taken == 1 else waits[-taken:]
+    for entry, wait in zip(fresh, waited, strict=True):
         left -= 1
         if left == 0 and lane_state != READY:
             eligible_now -= lane.pending  # what it still has waits for its time

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fila.core import effect
 from fila.core.effect import Event
@@ -20,6 +19,7 @@ from fila.journal.schema import arrow_schema
 from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
+_NO_ID: Final = bytes(16)
 _STRINGS: Final = pa.list_(pa.string())
 _PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 
@@ -78,13 +78,20 @@ def _waits(waits: tuple[Any, ...], since: Any) -> dict[str, Any]:
     moments = np.concatenate(
         [began, began + np.cumsum(flat.reshape(-1, len(_PARTS)), axis=1)], axis=1
     )
-    parts = np.zeros((size, len(_PARTS)), np.int64)
-    parts[delivered] = np.diff(moments // _US, axis=1)
-    nulls = ~delivered
+    parts = np.zeros((len(_PARTS), size), np.int64)
+    parts[:, delivered] = np.diff(moments // _US, axis=1).T
+    valid = _bitmap(delivered)
     return {
-        f"wait_{name}_us": pa.array(parts[:, at], pa.int64(), mask=nulls)
+        f"wait_{name}_us": pa.Array.from_buffers(
+            pa.int64(), size, [valid, pa.py_buffer(parts[at].tobytes())]
+        )
         for at, name in enumerate(_PARTS)
     }
+
+
+def _bitmap(present: Any) -> Any:
+    """Which values are there, as Arrow keeps it."""
+    return pa.py_buffer(np.packbits(present, bitorder="little").tobytes())
 
 
 def _values(values: tuple[Any, ...], kind: Any) -> Any:
@@ -164,10 +171,10 @@ def _time(ns: Any, nullable: bool = False) -> Any:
 def _ids(ids: tuple[bytes, ...]) -> Any:
     """Sixteen bytes to the text form, all at once; an empty id is null."""
     raw = b"".join(ids)
-    present = None
+    valid = None
     if len(raw) != 16 * len(ids):
-        present = np.fromiter(map(len, ids), np.int64, len(ids)) == 16
-        raw = b"".join([id or bytes(16) for id in ids])
+        valid = _bitmap(np.fromiter(map(len, ids), np.int64, len(ids)))
+        raw = b"".join([id or _NO_ID for id in ids])
     digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(len(ids), 32)
     text = np.full((len(ids), 36), ord("-"), np.uint8)
     at = 0
@@ -175,9 +182,5 @@ def _ids(ids: tuple[bytes, ...]) -> Any:
         text[:, start:stop] = digits[:, at : at + stop - start]
         at += stop - start
     offsets = np.arange(0, 36 * (len(ids) + 1), 36, dtype=np.int32)
-    strings = pa.StringArray.from_buffers(
-        len(ids), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text.tobytes())
-    )
-    if present is None:
-        return strings
-    return pc.if_else(pa.array(present), strings, pa.scalar(None, pa.string()))
+    buffers = [valid, pa.py_buffer(offsets.tobytes()), pa.py_buffer(text.tobytes())]
+    return pa.Array.from_buffers(pa.string(), len(ids), buffers)
