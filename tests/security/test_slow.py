@@ -19,6 +19,7 @@ from fila.wire import bodies, layouts
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames
 from tests.e2e.listeners import LISTENERS
+from tests.e2e.peer import Peer
 from tests.e2e.process import Broker
 from tests.grpc.client import Client
 
@@ -122,3 +123,27 @@ def _until_closed(opened: socket.socket) -> None:
     with contextlib.suppress(ConnectionError), opened:
         while opened.recv(1 << 16):
             pass
+
+
+@pytest.mark.parametrize("words", [b"", b"\x00\x00", PREFACE], ids=["none", "FIBP", "HTTP/2"])
+def test_tls_connections_that_come_and_go_leave_nothing_behind(
+    tmp_path: Path, words: bytes
+) -> None:
+    """The buffers of one are a hundred KiB and more: they must go with it, not some time later."""
+    listener = LISTENERS["tls"]
+    with listener.broker(tmp_path / "data") as broker:
+        for _ in range(20):
+            _come_and_go(listener.attacker()(broker.address, handshake=False), words)
+        before = broker.rss_bytes()
+        for _ in range(CONNECTIONS):
+            _come_and_go(listener.attacker()(broker.address, handshake=False), words)
+        with broker.peer() as peer:
+            peer.ping()
+        grown = broker.rss_bytes() - before
+    assert grown < CONNECTIONS * 16 * 1024, f"{grown // CONNECTIONS} bytes for each"
+
+
+def _come_and_go(peer: Peer, words: bytes) -> None:
+    if words:
+        peer.send_bytes(words)
+    peer.close()

@@ -71,6 +71,7 @@ class Doorway(asyncio.Protocol):
         protocol.data_received(seen)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
         self._leave()
 
     def shut_down(self) -> None:
@@ -80,8 +81,9 @@ class Doorway(asyncio.Protocol):
 
     def _hand_over(self, protocol: asyncio.Protocol) -> None:
         assert self._transport is not None
-        self._transport.set_protocol(protocol)
-        protocol.connection_made(self._transport)
+        transport, self._transport = self._transport, None
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
 
     def _leave(self) -> None:
         if self._timer is not None:

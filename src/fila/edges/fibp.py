@@ -141,6 +141,9 @@ class FibpConnection(asyncio.Protocol):
                 timer.cancel()
         self._open_session().close()
         self._closed(self)
+        # A TLS transport and its protocol hold each other, with buffers of a hundred KiB; the
+        # collector, which runs rarely here, must not be what frees them.
+        self._transport = None
 
     # --- what the broker lets go (Sink)
 

@@ -140,6 +140,7 @@ class GrpcConnection(asyncio.Protocol):
             caller.close()
         self._callers.clear()
         self._closed(self)
+        self._transport = None  # or it and its TLS buffers would wait for the collector
 
     def flush(self) -> None:
         """Write what may leave."""
