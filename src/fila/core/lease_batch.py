@@ -120,6 +120,8 @@ def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
     """One of its leases has ended; with the last one the batch goes."""
     del batch.leases[lease.number]
     if batch.leases or batch.consumer is not None:
+        # Its row must not name the lease any more: after a restart numbers are given out again.
+        put_row(state, batch)
         return
     state.deadlines.disarm(batch)
     state.due_batches.pop(batch, None)
