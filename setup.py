@@ -27,6 +27,7 @@ if os.environ.get("FILA_COMPILE"):
     from mypyc.build import mypycify
 
     modules = sorted(path for pattern in HOT for path in glob(pattern))
-    setup(ext_modules=mypycify(["--config-file=", "--python-version=3.11", "--ignore-missing-imports", *modules]))
+    options = ["--config-file=", "--python-version=3.11", "--ignore-missing-imports"]
+    setup(ext_modules=mypycify([*options, *modules]))
 else:
     setup()
