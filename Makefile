@@ -34,6 +34,7 @@ $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(FAST)
 	@$(FAST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis
+	@rm -rf build  # or modules that are no longer compiled would be packed again
 	@FILA_COMPILE=1 $(FAST)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt --no-build-isolation '.[server]'
 	@touch $@

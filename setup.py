@@ -16,7 +16,6 @@ HOT = (
     "src/fila/storage/*.py",
     "src/fila/edges/fibp.py",
     "src/fila/client/exchange.py",
-    "src/fila/client/message.py",
     "src/fila/client/outbox.py",
     "src/fila/client/outgoing.py",
     "src/fila/client/stream.py",
