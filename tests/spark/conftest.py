@@ -35,7 +35,8 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
-    session = get_spark("local[2]", conf=conf, app="fila tests")
+    # A task may fail twice: repeated tasks are among what is tested.
+    session = get_spark("local[2,3]", conf=conf, app="fila tests")
     yield session
     session.stop()
 

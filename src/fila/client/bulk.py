@@ -18,7 +18,7 @@ from fila.wire import bulk, hot
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.bodies import BrowseRange, OpenBatch
-from fila.wire.bulk_bodies import ALL_STATES, ARROW, DELAYED, LEASED, MESSAGES, READY
+from fila.wire.bulk_bodies import ALL_STATES, ARROW, COUNT, DELAYED, LEASED, MESSAGES, READY
 from fila.wire.fields import string_field
 from fila.wire.hot import ReceivedItem
 
@@ -160,12 +160,13 @@ def lease_batch(
     wait_ms: int,
     count_attempt: bool,
     arrow: bool,
+    count_only: bool = False,
 ) -> Call[tuple[LeasedBatch[Message], list[ReceivedItem]]]:
     """Safe to repeat: the same name gives the same messages."""
 
     def parse(reply: b.LeaseBatchResult) -> tuple[LeasedBatch[Message], list[ReceivedItem]]:
         as_arrow = reply.form == ARROW
-        received = [] if as_arrow else hot.decode_delivery(reply.body)
+        received = hot.decode_delivery(reply.body) if reply.form == MESSAGES else []
         found: LeasedBatch[Message] = LeasedBatch(
             name,
             reply.again,
@@ -176,7 +177,7 @@ def lease_batch(
         )
         return found, received
 
-    form = ARROW if arrow else MESSAGES
+    form = COUNT if count_only else ARROW if arrow else MESSAGES
     body = b.LeaseBatch(
         queue, name, max_messages, max_bytes, visibility_ms, wait_ms, count_attempt, form
     )

@@ -83,6 +83,7 @@ class AsyncBulkMethods:
         wait: float = 0.0,
         count_attempt: bool = False,
         arrow: bool = False,
+        count_only: bool = False,
         timeout: float | None = None,
     ) -> LeasedBatch[AsyncMessage]:
         """Lease up to `max_messages` under a name, or get again what is leased under it.
@@ -90,7 +91,8 @@ class AsyncBulkMethods:
         With `max_messages` 0 only a batch that is open: BatchNotFoundError if there is none. `wait`
         seconds for a first message, else the answer may be empty. `visibility` seconds until the
         batch ends by itself, then without an attempt counted unless `count_attempt`. `arrow` puts
-        the messages into `.arrow` as an Arrow IPC stream.
+        the messages into `.arrow` as an Arrow IPC stream; `count_only` leaves them out, for one
+        who leases what others read.
         """
         client = cast("AsyncFilaClient", self)
         call = bulk.lease_batch(
@@ -102,6 +104,7 @@ class AsyncBulkMethods:
             bulk.milliseconds(wait, "wait"),
             count_attempt,
             arrow,
+            count_only,
         )
         if timeout is None and client._options.timeout is not None:
             timeout = max(client._options.timeout, wait + _WAIT_MARGIN_S)

@@ -20,7 +20,7 @@ from fila.edges import arrow
 from fila.edges.items import by_queue, parse_ids, spread
 from fila.wire import bodies, bulk, errors, hot, layouts
 from fila.wire import opcodes as op
-from fila.wire.bulk_bodies import ARROW, MESSAGES
+from fila.wire.bulk_bodies import ARROW, COUNT, MESSAGES
 from fila.wire.ids import id_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _lease_batch(
             connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
         return connection
 
-    fault = _form_fault(request.form)
+    fault = None if request.form == COUNT else _form_fault(request.form)
     if fault is None:
         wanted = Wanted(
             request.max_messages,
@@ -114,6 +114,8 @@ def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
     count = len(found.entries)
     if form == ARROW:
         body = arrow.leased_stream(found.queue, found.entries, found.lanes)
+    elif form == COUNT:
+        body = b""
     else:
         queue = hot.queue_field(found.queue.encode())
         leased_ms = found.leased_ns // _MS

@@ -1,6 +1,7 @@
-"""Reports on the lifecycle journal, on Spark: each a pure `DataFrame -> DataFrame`.
+"""Fila on Spark: queues as DataFrames, and reports on the lifecycle journal.
 
     session   a Spark session, embedded or on a cluster      java     where its JVM comes from
+    source    format("fila"): queues as DataFrames           jobs     archive, replay, import, …
     events    the journal as one DataFrame                   keys     what a key held, by window
     fairness, delays, latency, funnel, errors                the reports
     compact, whatif (trace, replay), doctor                  jobs that do more than read
@@ -9,3 +10,17 @@
 Never imports the broker; `replay` runs the broker's own core. Importing this package imports
 neither PySpark nor pyarrow: its modules do.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("fila")` known to a session that did not find it by itself."""
+    from fila.spark.source.data_source import FilaDataSource
+
+    spark.dataSource.register(FilaDataSource)

@@ -4,13 +4,14 @@ Owns names and types only, like `bodies`, which shows these records beside its o
 bytes.
 
 `form` says how messages travel inside a result: MESSAGES is a list as in a Delivery (a browse has
-its own item), ARROW one Arrow IPC stream.
+its own item), ARROW one Arrow IPC stream. COUNT leaves them out: a lease batch that others read.
 """
 
 from typing import Final, NamedTuple
 
 MESSAGES: Final = 0
 ARROW: Final = 1
+COUNT: Final = 2
 
 # Bits of the states a browse shows; one of them stands with every message it returns.
 READY: Final = 1
