@@ -71,3 +71,24 @@ def test_the_estimate_of_a_real_broker_under_steady_load_is_within_twice(broker:
         thread.join(30)
         took_ms = (seen[target] - asked) * 1_000
         assert took_ms / 2 <= found["eta_ms"] <= took_ms * 2, (found["eta_ms"], took_ms)
+
+
+def test_what_is_paused_shows_wherever_queues_are_listed(
+    fila: Callable[..., Any], queue: str
+) -> None:
+    fila("enqueue", queue, "--payload", "x")
+    fila("queue", "pause", queue, "--reason", "migration")
+    fila("key", "pause", queue, "default", "--reason", "too loud")
+    for command in (("queue", "list"), ("stats",)):
+        assert f'Queue "{queue}" is paused' in fila(*command).out
+        listed = fila(*command, "--json").document["queues"]
+        assert [one["paused"]["reason"] for one in listed if one["name"] == queue] == ["migration"]
+        assert [one["paused"] for one in listed if one["name"] == f"{queue}.dlq"] == [None]
+    shown = fila("queue", "inspect", queue)
+    assert "migration" in shown.out
+    assert 'Key "default" is paused' in shown.out
+    document = fila("stats", queue, "--json").document
+    assert document["paused"]["reason"] == "migration"
+    assert document["paused_keys"]["default"]["reason"] == "too loud"
+    fila("queue", "resume", queue)
+    assert "migration" not in fila("queue", "list").out

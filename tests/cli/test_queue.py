@@ -58,7 +58,8 @@ def test_the_list_is_an_aligned_table_with_dead_letter_queues(fila, queue):
 
 def test_the_list_as_json(fila, queue):
     found = {one["name"]: one for one in fila("queue", "list", "--json").document["queues"]}
-    assert found[queue] == {"name": queue, "depth": 0, "in_flight": 0, "active_consumers": 0}
+    counts = {"depth": 0, "in_flight": 0, "active_consumers": 0}
+    assert found[queue] == {"name": queue, **counts, "paused": None}
 
 
 def test_create_and_delete_as_json(fila):
@@ -110,6 +111,8 @@ def test_inspect_as_json(fila):
         "quantum": 1,
         "fairness_keys": [{"key": "acme", "pending": 1, "deficit": 0, "weight": 1}],
         "throttle_keys": [],
+        "paused": None,
+        "paused_keys": {},
         "batches": [],
     }
 

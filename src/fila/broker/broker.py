@@ -137,6 +137,7 @@ class Broker:
         self._turn_open = False
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_ns = 0  # when it rings
         self._outbox: list[tuple[Sink, bytes]] = []
         self._after_commit: list[Callable[[], None]] = []
         self._sinks: dict[str, Sink] = {}
@@ -234,6 +235,7 @@ class Broker:
     ) -> None:
         if self._stopped:
             return
+        served: dict[Sink, None] = {}
         dirty: dict[Sink, None] = {}
         for sink, data in outbox:
             sink.send(data)
@@ -242,7 +244,10 @@ class Broker:
             to = self._sinks.get(delivery.consumer.id)
             if to is not None:
                 to.deliver(delivery)
-                dirty[to] = None
+                served[to] = None
+        for sink in served:
+            sink.flush()  # a waiting consumer comes before a producer's answer
+            dirty.pop(sink, None)
         for leased in effects.batches_leased:
             done = self._leasing.pop(leased.request, None)
             if done is not None:
@@ -263,14 +268,22 @@ class Broker:
             call()
 
     def _arm(self) -> None:
-        """Wake for what the machine wants next; nothing polls."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Wake for what the machine wants next; nothing polls. A timer that would ring too early
+        is left alone: it is set again when it has rung, and most turns need none of their own."""
         at_ns = self._machine.next_deadline()
-        if at_ns:
-            delay = max(0.0, (at_ns - self._clock.now_ns()) / _NS)
-            self._timer = self._loop.call_later(delay, self.begin)
+        if not at_ns:
+            return
+        if self._timer is not None:
+            if self._timer_ns <= at_ns:
+                return
+            self._timer.cancel()
+        delay = max(0.0, (at_ns - self._clock.now_ns()) / _NS)
+        self._timer_ns = at_ns
+        self._timer = self._loop.call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.begin()
 
     def _expire(self) -> None:
         """End leases that ran out; a failure hook decides about each message."""

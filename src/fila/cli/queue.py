@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection, peek, stats, stops
+from fila.cli import connection, pauses, peek, stats, stops
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
@@ -121,8 +121,9 @@ def _delete(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         queues = client.list_queues()
+        paused = pauses.of_queues(client)
     if args.json:
-        say_json({"queues": [stats.summary_document(queue) for queue in queues]})
+        say_json({"queues": [stats.summary_document(queue, paused) for queue in queues]})
     else:
-        say(stats.summaries_text(queues) if queues else "No queues found.")
+        say(stats.summaries_text(queues, paused) if queues else "No queues found.")
     return 0

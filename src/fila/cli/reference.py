@@ -62,7 +62,7 @@ With `--json` a command prints one JSON document on one line, and `enqueue`, `co
 JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
     "queue delete": ("queue", "deleted"),
-    "queue list": ("queues[].name", ".depth", ".in_flight", ".active_consumers"),
+    "queue list": ("queues[].name", ".depth", ".in_flight", ".active_consumers", ".paused"),
     "queue inspect": (
         "queue",
         "depth",
@@ -78,6 +78,8 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".tokens",
         ".rate_per_second",
         ".burst",
+        "paused",
+        "paused_keys",
         "batches[].stream",
         ".open",
         ".messages",
@@ -121,6 +123,7 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".depth",
         ".in_flight",
         ".active_consumers",
+        ".paused",
     ),
     "config set": ("key", "value"),
     "config get": ("key", "value"),
