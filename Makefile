@@ -8,12 +8,13 @@ FAST       := .venv-compiled
 FAST_READY := $(FAST)/.ready
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
+MODULES := dashboard/node_modules/.package-lock.json
 # The dashboard is off by default; `make run` has it, for this machine alone.
 GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format simulate bench docs demo demo-spark java clean compile run-compiled test-compiled
+.PHONY: help setup run test check format simulate bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,7 +49,7 @@ test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  -n auto --dist worksteal
 
-test: $(READY) java  ## lint, types, contracts, tests, and 200 simulated seeds
+test: $(READY) java chromium  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -57,6 +58,7 @@ check: $(READY)  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff format --check src tests bench spec
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m pytest tests/dashboard/test_build.py
 
 format: $(READY)  ## format and fix what ruff can
 	@$(BIN)/ruff check --fix src tests bench spec
@@ -83,8 +85,25 @@ java: $(READY)  ## find Java 17+ for Spark, or install it (apt, as root)
 	       && echo "installing Java for Spark …" && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } \
 	  || $(BIN)/python -m fila.spark.java
 
+chromium:  ## find Chromium for the dashboard's tests, or install it (apt, as root)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	       && echo "installing Chromium …" && apt-get install -y -qq chromium >/dev/null; } \
+	  || { echo "the dashboard's tests need Chromium: apt-get install chromium"; exit 1; }
+
+$(MODULES): dashboard/package-lock.json dashboard/package.json
+	@command -v npm >/dev/null || { echo "building the dashboard needs Node 20 with npm"; exit 1; }
+	@cd dashboard && npm ci --silent
+	@touch $@
+
+dashboard: $(MODULES)  ## type-check the dashboard and build it into the package (needs Node 20)
+	@cd dashboard && npm run --silent check && npm run --silent build
+
+pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (four minutes)
+	@$(BIN)/python -m tests.dashboard.pictures
+
 demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
 	@$(BIN)/python -m fila.spark.demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) $(FAST) dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist

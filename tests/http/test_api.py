@@ -80,7 +80,11 @@ def test_a_queue_shows_consumers_hooks_buckets_and_waits(
     [bucket] = shown["buckets"]
     assert bucket["name"] == f"via:{queue}" and bucket["waiting_messages"] == 3
     assert bucket["passed"] == 2 and bucket["tokens"] < 1
-    assert [one["name"] for one in shown["top"]] == [HOSTILE]
+    [busiest] = shown["top"]
+    assert busiest["name"] == HOSTILE and busiest["pending"] == 3 and busiest["weight"] == 1
+    points = busiest["series"]["points"]
+    assert points.keys() == {"share", "fair_share"}
+    assert len(points["share"]) == len(points["fair_share"]) >= 1
     assert shown["latency_ms"]["p50"] is not None
     page = visitor.api("keys", queue=queue)
     assert page["rows"][0]["name"] == HOSTILE and page["rows"][0]["state"] == "throttled"

@@ -34,6 +34,8 @@ CONSUMERS_MAX: Final = 200
 BUCKETS_MAX: Final = 100
 ALL_BUCKETS_MAX: Final = 1_000
 NEIGHBOURS: Final = 10
+SHARES_MAX: Final = 8  # keys of a queue whose shares are told over time
+SHARE_FIELDS: Final = ("share", "fair_share")
 _USED_MAX: Final = 100
 _RATES: Final = ("enqueued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven")
 _STEP_MS: Final = int(STEP_S * 1000)
@@ -149,13 +151,29 @@ class Views:
             consumers_total=len(queue.consumers),
             hooks=hooks,
             buckets=self._buckets(self._buckets_of(name, queue), BUCKETS_MAX),
-            top=[
-                _named(tracked.name)
-                for tracked in sorted(one.tracked.keys.values(), key=lambda two: -two.score)
-            ],
+            top=self._top(one, history, live),
         )
         _past(document, one.history, history, live, self.pulse.at_ms)
         return document
+
+    def _top(self, one: QueuePulse, history: int, live: bool) -> list[Document]:
+        """The tracked keys, busiest first; what the first few got and what was due, over time."""
+        busiest = sorted(one.tracked.keys.values(), key=lambda two: -two.score)
+        rows = []
+        for place, tracked in enumerate(busiest):
+            share = share_of(tracked.key, one)
+            row: Document = {
+                **_named(tracked.name),
+                "weight": tracked.key.weight,
+                "pending": tracked.key.pending,
+                "share": _short(share.share),
+                "fair_share": _short(share.fair),
+                "ratio": _short(share.ratio) if share.ratio is not None else None,
+            }
+            if place < SHARES_MAX:
+                _past(row, tracked.history, history, live, self.pulse.at_ms, SHARE_FIELDS)
+            rows.append(row)
+        return rows
 
     async def keys(self, name: str, order: Order) -> Document:
         one = self._find(name)
@@ -397,16 +415,27 @@ def _parts(waited: Any) -> Document:
     }
 
 
-def _past(document: Document, history: History | None, count: int, live: bool, at_ms: int) -> None:
-    """The series of a document, or in a stream its newest point."""
+def _past(
+    document: Document,
+    history: History | None,
+    count: int,
+    live: bool,
+    at_ms: int,
+    only: tuple[str, ...] | None = None,
+) -> None:
+    """The series of a document, or in a stream its newest point; `only` some of its fields."""
     if live:
         newest = history.newest if history is not None else ()
         fields = history.fields if history is not None else ()
         document["point"] = {
-            field: _short(value) for field, value in zip(fields, newest, strict=False)
+            field: _short(value)
+            for field, value in zip(fields, newest, strict=False)
+            if only is None or field in only
         }
         return
     points = history.columns(min(count, POINTS)) if history is not None else {}
+    if only is not None:
+        points = {field: points[field] for field in only if field in points}
     document["series"] = {"end_ms": at_ms, "step_ms": _STEP_MS, "points": points}
 
 

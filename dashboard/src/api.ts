@@ -1,0 +1,283 @@
+// The JSON API of spec/http.md: its documents as types, requests and refusals. Owns the CSRF token.
+
+export type Cause = "earlier" | "retry" | "paused" | "throttled" | "no_consumer" | "own" | "turn";
+export type Waits = Partial<Record<Cause, number>>;
+export type Points = Record<string, number[]>;
+
+export interface Session {
+  auth: boolean;
+  signed_in: boolean;
+  who: string;
+  superadmin: boolean;
+  csrf: string;
+  version: string;
+  started_ms: number;
+  now_ms: number;
+}
+
+export interface Rates {
+  enqueued: number;
+  delivered: number;
+  acked: number;
+  nacked: number;
+  expired: number;
+  dead_lettered: number;
+  redriven: number;
+}
+
+export interface Paused {
+  since_ms: number;
+  by: string;
+  reason: string;
+}
+
+export interface Series {
+  end_ms: number;
+  step_ms: number;
+  points: Points;
+}
+
+/** A document has its past (`series`); an event of a stream has the newest point of it. */
+export interface Timed {
+  series?: Series;
+  point?: Record<string, number>;
+}
+
+export interface QueueRow extends Timed {
+  name: string;
+  depth: number;
+  in_flight: number;
+  consumers: number;
+  keys: number;
+  throttled: number;
+  dlq: { name: string; depth: number } | null;
+  is_dlq: boolean;
+  paused: Paused | null;
+  admin: boolean;
+  rates: Rates;
+}
+
+export interface Overview {
+  at_ms: number;
+  totals: {
+    queues: number;
+    depth: number;
+    in_flight: number;
+    consumers: number;
+    connections: number;
+    dlq_depth: number;
+    throttled: number;
+    rates: Rates;
+  };
+  queues: QueueRow[];
+}
+
+export interface Named {
+  name: string;
+  ref: string;
+}
+
+export interface Bucket extends Named {
+  tokens: number;
+  rate: number;
+  burst: number;
+  waiting_lanes: number;
+  waiting_messages: number;
+  passed: number;
+  limited: number;
+}
+
+export interface Hook {
+  breaker: string;
+  executions: number;
+  errors: number;
+  timeouts: number;
+  memory: number;
+  bypassed: number;
+  trips: number;
+  mean_us: number;
+  memory_bytes: number;
+  last_problem: string;
+}
+
+export interface ConsumerRow {
+  id: string;
+  connection: number;
+  peer: string;
+  who: string;
+  prefetch: number;
+  credit: number;
+  in_flight: number;
+  held: boolean;
+  ready: boolean;
+}
+
+export interface TopKey extends Named, Timed {
+  share: number;
+  fair_share: number;
+  ratio: number | null;
+  weight: number;
+  pending: number;
+}
+
+export interface QueueDocument extends Omit<QueueRow, "consumers" | "admin"> {
+  at_ms: number;
+  active_keys: number;
+  active_weight: number;
+  quantum: number;
+  visibility_ms: number;
+  created_ms: number;
+  latency_ms: { p50: number | null; p95: number | null; p99: number | null };
+  waits: Waits;
+  consumers: ConsumerRow[];
+  consumers_total: number;
+  hooks: Record<string, Hook | null>;
+  buckets: Bucket[];
+  top: TopKey[];
+}
+
+export interface KeyRow extends Named {
+  pending: number;
+  in_flight: number;
+  throttled: number;
+  weight: number;
+  deficit: number;
+  state: string;
+  paused: Paused | null;
+  delivered: number;
+  rate: number | null;
+  share: number;
+  fair_share: number;
+  ratio: number | null;
+  wait_ms: number;
+  waits: Waits;
+}
+
+export interface KeysDocument {
+  at_ms: number;
+  queue: string;
+  total: number;
+  matched: number;
+  offset: number;
+  rows: KeyRow[];
+}
+
+export interface KeyDocument extends Timed {
+  at_ms: number;
+  queue: string;
+  key: KeyRow;
+  tracked: boolean;
+  buckets: Bucket[];
+  neighbours: (Named & { share: number; fair_share: number; weight: number })[];
+}
+
+export interface ErrorGroup {
+  error: string;
+  count: number;
+  example: string;
+  first_ms: number;
+  last_ms: number;
+  message: string;
+}
+
+export interface DeadLetters {
+  at_ms: number;
+  queue: string;
+  dlq: string;
+  depth: number;
+  redriving: boolean;
+  since_ms: number;
+  groups: ErrorGroup[];
+}
+
+/** The parts of spec/explain.md that are shown. */
+export interface Explanation {
+  sentence: string;
+  waiting_for?: Cause;
+  age_ns?: number;
+  parts_ns?: Waits;
+  mostly?: Cause;
+  eta_ms?: number | null;
+  eta_because?: string;
+  served_meanwhile?: {
+    messages: number;
+    own: number;
+    others: { key: string; messages: number; weight: number; pending: number }[];
+  };
+  changes?: { do: string; text: string; command: string | null; eta_ms: number | null }[];
+}
+
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export type Query = Record<string, string | number | undefined>;
+
+let csrf = "";
+
+export async function get<T>(name: string, query: Query = {}): Promise<T> {
+  return (await ask("GET", pathOf(name, query))) as T;
+}
+
+export async function post<T>(name: string, fields: object): Promise<T> {
+  return (await ask("POST", pathOf(name, {}), fields)) as T;
+}
+
+export async function readSession(): Promise<Session> {
+  return keep(await get<Session>("session"));
+}
+
+export async function signIn(secret: string): Promise<Session> {
+  return keep(await post<Session>("login", { api_key: secret }));
+}
+
+export function pathOf(name: string, query: Query): string {
+  const fields = new URLSearchParams();
+  for (const [field, value] of Object.entries(query)) {
+    if (value !== undefined && value !== "") fields.set(field, String(value));
+  }
+  const text = fields.toString();
+  return `/api/v1/${name}${text ? `?${text}` : ""}`;
+}
+
+/** The `ref` of a key that an explanation names as text. */
+export function refOf(name: string): string {
+  const bytes = String.fromCharCode(...new TextEncoder().encode(name));
+  return btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function keep(session: Session): Session {
+  csrf = session.csrf;
+  return session;
+}
+
+async function ask(method: string, path: string, fields?: object): Promise<unknown> {
+  const headers: Record<string, string> = {};
+  if (fields) {
+    headers["Content-Type"] = "application/json";
+    if (csrf) headers["X-Fila-CSRF"] = csrf;
+  }
+  let response: Response;
+  try {
+    const body = fields ? JSON.stringify(fields) : undefined;
+    response = await fetch(path, { method, headers, body, credentials: "same-origin" });
+  } catch {
+    throw new Refusal(0, "Unreachable", "the broker cannot be reached");
+  }
+  const document = await response.json().catch(() => null);
+  if (!response.ok) {
+    const error = document?.error ?? { code: "BadRequest", message: `status ${response.status}` };
+    throw new Refusal(response.status, error.code, error.message);
+  }
+  return document;
+}
