@@ -239,9 +239,7 @@ def test_a_connection_that_ends_withdraws_its_waiting_requests(
     assert driver.call(client, "get_stats", queue).depth == 1
 
 
-def test_who_leases_for_others_may_only_count(
-    driver: SyncDriver, client: Any, queue: str
-) -> None:
+def test_who_leases_for_others_may_only_count(driver: SyncDriver, client: Any, queue: str) -> None:
     driver.call(client, "enqueue_messages", [NewMessage(queue, b"x")] * 3)
     batch = driver.call(client, "lease_batch", queue, "s/0", 10, count_only=True)
     assert (batch.message_count, batch.messages, batch.arrow) == (3, [], b"")

@@ -6,7 +6,7 @@ sleep. `FILA_E2E_SERVER` names another command to test, for example an installed
 
 from __future__ import annotations
 
-import ctypes
+import json
 import os
 import shlex
 import signal
@@ -21,7 +21,7 @@ from tests.e2e.peer import Peer
 
 READY_S = 20.0
 STOP_S = 10.0
-_PR_SET_PDEATHSIG = 1
+_LEASH = Path(__file__).with_name("leash.py")
 
 
 class Broker:
@@ -31,16 +31,16 @@ class Broker:
         self,
         data_dir: Path,
         settings: Mapping[str, object] | None = None,
-        limits: Callable[[], None] | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
-        """`settings` are `section.key` → value; `limits` runs in the process before it starts."""
+        """`settings` are `section.key` → value; `limits` are resource → limit, `NOFILE` → 64."""
         self.data_dir = data_dir
         self.settings = dict(settings or {})
         self.listen = "127.0.0.1:0"
         self.address = ("", 0)
         self.port_file = data_dir.with_name(data_dir.name + ".port")
         self.log_file = data_dir.with_name(data_dir.name + ".log")
-        self._limits = limits
+        self.limits = limits or {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -67,13 +67,12 @@ class Broker:
             environ["FILA_" + name.replace(".", "__").upper()] = str(value)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [*server_command(), "--listen", self.listen, "--data-dir", str(self.data_dir)],
+                [*leash(self.limits), *server_command(), *self._arguments()],
                 env=environ,
                 cwd=self.data_dir.parent,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=self._before_exec,
             )
 
     def stop(self) -> int:
@@ -119,11 +118,8 @@ class Broker:
     def _ended(self) -> bool:
         return self.process.poll() is not None
 
-    def _before_exec(self) -> None:
-        # A test run that is cut short takes its brokers with it.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if self._limits is not None:
-            self._limits()
+    def _arguments(self) -> list[str]:
+        return ["--listen", self.listen, "--data-dir", str(self.data_dir)]
 
     def __enter__(self) -> Broker:
         return self if self._process is not None else self.start()
@@ -136,6 +132,11 @@ class Broker:
     ) -> None:
         if self._process is not None and not self._ended():
             self.kill()
+
+
+def leash(limits: Mapping[str, int]) -> list[str]:
+    """What stands before a command that is to end with this process."""
+    return [sys.executable, "-ISs", str(_LEASH), str(os.getpid()), json.dumps(dict(limits))]
 
 
 def server_command() -> list[str]:

@@ -140,11 +140,7 @@ def test_a_thousand_idle_connections_cost_little(own_broker: Make) -> None:
 
 def test_clients_cannot_use_up_the_files_the_store_needs(own_broker: Make) -> None:
     """720 files, 640 of them the store's: 80 connections, the rest is turned away."""
-
-    def few_files() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (720, 720))
-
-    with own_broker(limits=few_files) as broker:
+    with own_broker(limits={"NOFILE": 720}) as broker:
         peer = broker.peer()
         peer.create_queue("orders")
         crowd = [broker.peer(handshake=False) for _ in range(200)]

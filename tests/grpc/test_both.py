@@ -234,8 +234,8 @@ def test_what_one_protocol_does_the_other_sees(broker: Broker, queue: str) -> No
         fibp.enqueue(queue, b"2", headers={"tenant": "b"})
         assert fibp.stats(queue) == over_grpc.stats(queue)
         assert fibp.queues() == over_grpc.queues()
-        one = fibp.consume(queue, prefetch=1).take(1)
-        two = over_grpc.consume(queue, prefetch=1).take(1)
+        consumers = fibp.consume(queue, prefetch=1), over_grpc.consume(queue, prefetch=1)
+        one, two = (consumer.take(1) for consumer in consumers)
         assert {one[0].payload, two[0].payload} == {b"1", b"2"}
         # A connection that consumes the queue may settle only what its own consumers hold.
         assert fibp.ack(queue, two[0].id) == ["NOT_FOUND"]
