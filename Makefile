@@ -40,14 +40,14 @@ $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	  -c constraints.txt --no-build-isolation '.[server]'
 	@touch $@
 
-compile: $(FAST_READY)  ## build the compiled form (needs a C compiler, about a minute)
+compile: $(FAST_READY)  ## build the compiled form (needs a C compiler, two or three minutes)
 
 run-compiled: $(FAST_READY)  ## start the broker in its compiled form
 	@$(GUI) $(FAST)/bin/fila-server
 
 test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
-	  -n auto --dist worksteal
+	  tests/broker tests/client tests/edges -n auto --dist worksteal
 
 test: $(READY) java chromium  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
@@ -69,6 +69,7 @@ simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
 
 bench: $(READY)  ## the short benchmarks, results in bench/results/
 	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.system --short
 
 docs: $(READY)  ## regenerate the reference pages made from the source
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
