@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
-
 from bench.compare import compare, judge
 from bench.system.measure import Metric
 

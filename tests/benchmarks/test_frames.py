@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-
 from bench.system.frames import ACKS_PER_FRAME, RawError, acks_of
+
 from fila.wire import hot
 from fila.wire import opcodes as op
 from fila.wire.fields import string_field
