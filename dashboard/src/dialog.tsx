@@ -1,6 +1,6 @@
 // A question before something is done. The browser's own dialog keeps the focus inside.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "./api";
 
 interface Props {
@@ -16,7 +16,7 @@ export function Dialog(props: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => element.current?.showModal(), []);
+  useLayoutEffect(() => element.current?.showModal(), []);
   const submitted = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);

@@ -50,9 +50,12 @@ export function Tenants({ queue, document: found, window: asked, change }: Props
   const offset = found?.offset ?? 0;
   const most = Math.max(...rows.map((row) => Math.max(row.share, row.fair_share)), 0.01);
 
+  // Typing scrolls to the top, so both may want something before the broker is asked.
+  const wanted = useRef(asked);
   const later = (next: Partial<Window>) => {
+    wanted.current = { ...wanted.current, ...next };
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => change({ ...asked, ...next }), SETTLE_MS);
+    timer.current = setTimeout(() => change(wanted.current), SETTLE_MS);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
 
@@ -61,16 +64,17 @@ export function Tenants({ queue, document: found, window: asked, change }: Props
     if (!element) return;
     const first = Math.floor(element.scrollTop / ROW_PX);
     const visible = Math.ceil(element.clientHeight / ROW_PX);
-    const held = asked.offset <= first && first + visible <= asked.offset + asked.limit;
-    if (held) clearTimeout(timer.current);
-    else later({ offset: Math.max(0, first - SPARE_ROWS), limit: Math.min(200, visible + 2 * SPARE_ROWS) });
+    const { offset: from, limit } = wanted.current;
+    if (first < from || first + visible > from + limit)
+      later({ offset: Math.max(0, first - SPARE_ROWS), limit: Math.min(200, visible + 2 * SPARE_ROWS) });
   };
   const sorted = (sort: string) => {
     const first = sort === "name" ? "asc" : "desc";
     const order = asked.sort !== sort ? first : asked.order === "desc" ? "asc" : "desc";
     box.current?.scrollTo({ top: 0 });
     setAt(0);
-    change({ ...asked, sort, order, offset: 0 });
+    wanted.current = { ...wanted.current, sort, order, offset: 0 };
+    change(wanted.current);
   };
   const typed = (q: string) => {
     box.current?.scrollTo({ top: 0 });
