@@ -353,6 +353,13 @@ def test_whole_messages_of_calls_that_never_finish_are_bounded(
             for _ in range(100):
                 stream = peer.open(ENQUEUE)
                 for at in range(0, len(content), 16_000):
+                    while stream not in refused and (
+                        peer.http2.local_flow_control_window(stream) < 16_000
+                    ):
+                        time.sleep(0.001)  # a slow broker: its window grows, or it refuses
+                        refused |= _drain(peer)
+                    if stream in refused:
+                        break
                     peer.http2.send_data(stream, content[at : at + 16_000])
                     peer.flush()
                 refused |= _drain(peer)

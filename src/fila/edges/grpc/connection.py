@@ -73,6 +73,7 @@ class GrpcConnection(asyncio.Protocol):
         self._held_back: dict[int, Call] = {}
         self._called = False
         self._ended = False
+        self._parting = False  # the last answers are on their way, nothing new is taken
         self._paused = 0  # reasons not to read: a full socket, frames that wait for the next round
         self._opening_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
@@ -103,6 +104,8 @@ class GrpcConnection(asyncio.Protocol):
                         else:
                             self.http2.give_back(stream)
                 elif kind == REQUEST:
+                    if self._parting:
+                        continue  # it was told so
                     self._request(stream, cast(Request, payload), ended)
                 else:
                     call = self.calls.get(stream.id)
@@ -152,6 +155,8 @@ class GrpcConnection(asyncio.Protocol):
             transport.write(data)
         if self._held_back:
             self._catch_up()
+        if self._parting and out.idle and transport.can_write_eof():
+            transport.write_eof()
 
     # --- stopping
 
@@ -163,10 +168,18 @@ class GrpcConnection(asyncio.Protocol):
         self.broker.after_commit(self._finish)
 
     def _finish(self) -> None:
-        for call in list(self.calls.values()):
+        """The last answers may have to wait for the client's window, and would be lost on the way
+        if the socket were closed over what the client still sends: read on until it hangs up."""
+        calls = list(self.calls.values())
+        for call in calls:
             call.end(_STOPPING)
+        if not calls:
+            self.flush()
+            self._close()
+            return
+        self._parting = True
+        self._close_timer = self.loop.call_later(self.limits.close_s, self._close)
         self.flush()
-        self._close()
 
     def _break(self, error: Http2Error) -> None:
         log.info(f"gRPC connection closed: {error}", extra={"peer": self._peer})

@@ -61,6 +61,11 @@ class Outflow:
         self._waiting: deque[Stream] = deque()
         self._out: list[bytes] = []
 
+    @property
+    def idle(self) -> bool:
+        """Nothing waits to be sent."""
+        return not (self.waiting_bytes or self._waiting or self._out)
+
     # --- what the peer allows
 
     def grow_window(self, increment: int) -> None:
