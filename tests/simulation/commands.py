@@ -170,8 +170,6 @@ def _release(books: Books, command: Release, reply: Reply, asked: object) -> Non
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         books.release_one(queue, message)
-        # When a pass first looks at its lane again, and parks it, is the core's to know.
-        message.known = False
         codes.append(rejection.OK)
     same("reply to Release", reply, codes)
 

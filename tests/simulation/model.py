@@ -72,7 +72,7 @@ class Message:
         self.changes_then = 0
         self.removals_then = -1
         self.token_ns = 0
-        self.token_then = 0
+        self.token_then: tuple[object, int] | None = None  # the bucket, and how often it changed
 
 
 class Lane:

@@ -8,6 +8,9 @@ Known for sure, unless a restart lies in between:
   throttled    nothing without throttle keys; at least until the token came, for a message that
                found its only bucket empty and was the first to get one
   own backlog  nothing for a message that was its key's first all the time
+
+A message that was handed back waits from that moment on, by the same rules as one that is stored
+then: it has no retry part, whatever delay it once had, and its clocks are read anew.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
     buckets = tokens.buckets_of(lane)
     if passed and len(buckets) == 1 and buckets[0].level_at(now) < 1.0 - TOLERANCE:
         message.token_ns = buckets[0].token_ns()
-        message.token_then = buckets[0].changes
+        message.token_then = (buckets[0], buckets[0].changes)
 
 
 def becomes_ready(message: Message) -> None:
@@ -84,12 +87,13 @@ def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
     if message.headed and lane.key.changes == message.changes_then:
         if own:
             _fail(message, waits, now, "it was its key's first all the time")
-        if 0 < message.token_ns < NEVER_NS and stalled == 0:
-            buckets = tokens.buckets_of(lane)
-            if len(buckets) == 1 and buckets[0].changes == message.token_then:
-                parked = message.token_ns - message.since_ns
-                if throttled < parked * (1 - TOLERANCE) - 2:
-                    _fail(message, waits, now, f"its token took {parked}")
+        # A pass saw that its bucket was short; one that was lifted and set again is another bucket.
+        looked_at = stalled == 0 and of_queue == 0
+        buckets = [(one, one.changes) for one in tokens.buckets_of(lane)]
+        if 0 < message.token_ns < NEVER_NS and looked_at and buckets == [message.token_then]:
+            parked = message.token_ns - message.since_ns
+            if throttled < parked * (1 - TOLERANCE) - 2:
+                _fail(message, waits, now, f"its token took {parked}")
 
 
 def _fail(message: Message, waits: Waits, now: int, why: str) -> None:
