@@ -312,3 +312,16 @@ def test_an_enqueue_to_a_paused_key_costs_no_more_than_any_other() -> None:
     turns.turn(command)
     assert turns.queue("q").ring.head is None
     assert not turns.machine.state.touched
+
+
+def test_a_pause_ends_the_visit_that_a_short_bucket_had_cut_off() -> None:
+    turns = queue(Settings(quantum=3))
+    turns.limit("t", 0, 1)
+    turns.consume("q", prefetch=100)
+    turns.enqueue("q", b"a", count=9, throttle=(b"t",))  # one of three goes, then it is parked
+    turns.turn(PauseKey("q", b"a"))
+    turns.turn(PauseQueue("q"))
+    turns.enqueue("q", b"b", count=6)
+    turns.turn(ResumeKey("q", b"a"))
+    turns.set("throttle.t", "")
+    assert turns.turn(ResumeQueue("q")).keys() == [b"b"] * 3 + [b"a"] * 3 + [b"b"] * 3 + [b"a"] * 5

@@ -21,7 +21,7 @@ def queue(settings: Settings | None = None) -> Turns:
 def purge(turns: Turns, key: bytes | None = None) -> Outcome:
     found = turns.machine.purgeable("q", key)
     assert isinstance(found, Purgeable)
-    return turns.turn(Purge("q", found.lanes, key is None, "ada"))
+    return turns.turn(Purge("q", found.lanes, key is None, "ada", found.next_lane))
 
 
 def purged(outcome: Outcome) -> int:
@@ -98,6 +98,27 @@ def test_a_lane_with_a_lease_breaks_the_range_and_keeps_its_message() -> None:
     assert purged(outcome) == 11
     assert ranges(outcome) == 1
     assert [key[rows.ID_AT :] for key, _ in turns.rows(rows.MESSAGES)] == ids
+
+
+def test_a_lane_made_again_between_two_steps_neither_stays_nor_takes_others_with_it() -> None:
+    turns = queue(Settings(idle_lanes=1))
+    of_b = [turns.enqueue("q", name, count=2) for name in (b"a", b"b", b"c", b"d")][1]
+    turns.consume("q", "x", prefetch=8)
+    turns.ack("q", of_b)
+    turns.leave("q", "x", release=True)
+    found = turns.machine.purgeable("q", None)
+    assert isinstance(found, Purgeable)
+    assert [lane[0] for lane in found.lanes] == [b"a", b"b", b"c", b"d"]
+    # The first step lets a rest, so that b is forgotten. New lanes come, b among them.
+    turns.turn(Purge("q", found.lanes[:1], True, "ada", found.next_lane))
+    assert b"b" not in turns.queue("q").keys
+    (kept,) = turns.enqueue("q", b"new")
+    turns.enqueue("q", b"b", count=2)
+    (late,) = turns.enqueue("q", b"newer")
+    outcome = turns.turn(Purge("q", found.lanes[1:], True, "ada", found.next_lane))
+    assert purged(outcome) == 6
+    assert [key[rows.ID_AT :] for key, _ in turns.rows(rows.MESSAGES)] == [kept, late]
+    assert turns.restart().drain("q").ids() == [kept, late]
 
 
 def test_messages_that_arrive_after_a_purge_stand_in_order_and_are_delivered() -> None:

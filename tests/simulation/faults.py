@@ -443,15 +443,33 @@ FAULTS = [
     ),
     fault(
         "a purge takes leased messages along",
-        "fila.core.purging:purge",
+        "fila.core.purging:_delete_rows",
         'start = lane.delivered + b"\\0"',
         "start = lane.prefix",
     ),
     fault(
         "a purge of one key reaches into the next lane",
-        "fila.core.purging:purge",
-        "command.whole or end == lane.prefix",
+        "fila.core.purging:_delete_rows",
+        "lane.number < next_lane or end == lane.prefix",
         "True",
+    ),
+    fault(
+        "a purge goes by the order in which its lanes were named",
+        "fila.core.purging:_delete_rows",
+        "sorted(lanes, key=lambda lane: lane.number)",
+        "lanes",
+    ),
+    fault(
+        "a page brings back what was purged in the same turn",
+        "fila.core.state:State.fill_window",
+        "if lane not in self.purged:",
+        "if True:",
+    ),
+    fault(
+        "a pause keeps the rest of a visit that was cut off",
+        "fila.core.pausing:_pause_key",
+        "key.deficit = 0",
+        "pass",
     ),
     fault(
         "an explanation forgets the time without consumers",

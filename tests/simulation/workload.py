@@ -248,7 +248,7 @@ class Workload:
             world.apply(ResumeQueue(queue, "ops"))
         elif roll < 0.6:
             world.apply(PauseKey(queue, key, "to see", "ops"))
-        elif roll < 0.9:
+        elif roll < 0.8:
             world.apply(ResumeKey(queue, key, "ops"))
         else:
             self.purge(world, queue, key if rng.random() < 0.5 else None)
@@ -262,12 +262,21 @@ class Workload:
         cut = self.rng.randint(0, len(lanes))
         if cut and self.rng.random() < 0.5:
             # In two steps, as a big one is made; other things happen in between.
-            world.apply(Purge(queue, lanes[:cut], key is None, "ops"))
+            world.apply(Purge(queue, lanes[:cut], key is None, "ops", found.next_lane))
             self.enqueue(world)
             lanes = lanes[cut:]
-            world.apply(Purge(queue, lanes, key is None, "ops"))
+            world.apply(Purge(queue, lanes, key is None, "ops", found.next_lane))
         else:
-            world.apply(Purge(queue, lanes, key is None, "ops"), "all" if key is None else None)
+            every = Purge(queue, lanes, key is None, "ops", found.next_lane)
+            world.apply(every, "all" if key is None else None)
+        if found.lanes and self.rng.random() < 0.5:
+            self.refill(world, queue, Assignment(found.lanes[-1][0], 1, found.lanes[-1][1]))
+
+    def refill(self, world: World, queue: str, assignment: Assignment) -> None:
+        """More than a window holds for one lane: what comes next is looked for in the store."""
+        count = min(world.settings.window_messages + 2, 20)
+        ids = [self.next_id() for _ in range(count)]
+        world.apply(Enqueue(queue, ids, ids, [assignment] * count))
 
     def administrate(self, world: World) -> None:
         rng = self.rng

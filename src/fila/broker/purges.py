@@ -20,12 +20,14 @@ class _Job:
         whole: bool,
         who: str,
         lanes: list[tuple[bytes, tuple[bytes, ...]]],
+        next_lane: int,
         done: Callable[[int], None],
     ) -> None:
         self.queue = queue
         self.whole = whole
         self.who = who
         self.lanes = lanes
+        self.next_lane = next_lane
         self.at = 0
         self.purged = 0
         self.done = done
@@ -46,7 +48,8 @@ class Purges:
         found = self._machine.purgeable(queue, fairness_key)
         if isinstance(found, Rejection):
             return found
-        self._jobs.append(_Job(queue, fairness_key is None, who, found.lanes, done))
+        whole = fairness_key is None
+        self._jobs.append(_Job(queue, whole, who, found.lanes, found.next_lane, done))
         return None
 
     def step(self) -> list[Callable[[], None]]:
@@ -56,7 +59,7 @@ class Purges:
         for job in list(self._jobs):
             lanes = job.lanes[job.at : job.at + lanes_max]
             job.at += lanes_max
-            reply = self._apply(Purge(job.queue, lanes, job.whole, job.who))
+            reply = self._apply(Purge(job.queue, lanes, job.whole, job.who, job.next_lane))
             if isinstance(reply, int):
                 job.purged += reply
             if job.at >= len(job.lanes) or isinstance(reply, Rejection):

@@ -210,8 +210,9 @@ class Purge(NamedTuple):
 
     queue: str
     lanes: list[tuple[bytes, tuple[bytes, ...]]]  # fairness key, throttle keys; in that order
-    whole: bool  # of the whole queue: lanes in between have nothing to lose
+    whole: bool  # of the whole queue: lanes in between have nothing to lose …
     who: str = ""
+    next_lane: int = 0  # … up to this number; later ones were made after the lanes were named
 
 
 Command = (

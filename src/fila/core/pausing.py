@@ -91,6 +91,7 @@ def _pause_key(state: State, queue: Queue, command: PauseKey) -> int:
         for lane in key.lanes.values():
             if lane.state in (READY, PARKED):
                 state.make_unready(lane, HELD)
+        key.deficit = 0  # also of a visit that a short bucket had cut off
     return 1 if before is None else 0
 
 

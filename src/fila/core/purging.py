@@ -21,6 +21,7 @@ from fila.core.state import State
 class Purgeable(NamedTuple):
     pending: int
     lanes: list[tuple[bytes, tuple[bytes, ...]]]  # in the order of their numbers
+    next_lane: int  # a lane with this number or a higher one was made later
 
 
 def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
@@ -34,19 +35,32 @@ def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
         lanes = list(key.lanes.values()) if key is not None else []
         pending = key.pending if key is not None else 0
     lanes.sort(key=lambda lane: lane.number)
-    return Purgeable(pending, [(lane.key.name, lane.throttle_keys) for lane in lanes])
+    named = [(lane.key.name, lane.throttle_keys) for lane in lanes]
+    return Purgeable(pending, named, queue.next_lane)
 
 
 def purge(state: State, queue: Queue, command: Purge) -> int:
     """Empty the lanes. Returns how many messages went."""
-    ops = state.ops(queue.group)
-    purged = 0
-    begin = end = b""  # the range that is being gathered
+    lanes = []
     for fairness_key, throttle_keys in command.lanes:
         key = queue.keys.get(fairness_key)
         lane = key.lanes.get(throttle_keys) if key is not None else None
-        if lane is None:
-            continue  # forgotten since it was named: it had nothing
+        if lane is not None:  # else forgotten since it was named: it had nothing
+            lanes.append(lane)
+    _delete_rows(state, queue, lanes, command.next_lane if command.whole else 0)
+    purged = 0
+    for lane in lanes:
+        purged += _empty(state, lane, command.who)
+    queue.counters.purged += purged
+    return purged
+
+
+def _delete_rows(state: State, queue: Queue, lanes: list[Lane], next_lane: int) -> None:
+    """Whoever stands between two of these lanes with numbers below `next_lane` was named as well. A
+    lane that was made again since has a higher number, and others may stand before it."""
+    ops = state.ops(queue.group)
+    begin = end = b""  # the range that is being gathered
+    for lane in sorted(lanes, key=lambda lane: lane.number):
         start = lane.prefix
         if lane.leased:
             start = lane.delivered + b"\0"
@@ -54,15 +68,12 @@ def purge(state: State, queue: Queue, command: Purge) -> int:
                 if entry[KEY] > lane.delivered:
                     break
                 ops.append((DELETE_MESSAGE, entry[KEY], b""))
-        joins = end and not lane.leased and (command.whole or end == lane.prefix)
+        joins = end and not lane.leased and (lane.number < next_lane or end == lane.prefix)
         if not joins:
             _delete(state, queue, begin, end)
             begin = start
         end = rows.after(lane.prefix)
-        purged += _empty(state, lane, command.who)
     _delete(state, queue, begin, end)
-    queue.counters.purged += purged
-    return purged
 
 
 def _delete(state: State, queue: Queue, begin: bytes, end: bytes) -> None:
