@@ -371,3 +371,21 @@ def test_the_journal_hears_of_messages_handed_back() -> None:
     turns.machine.state.journal = True
     events = turns.leave("q", "c", release=True).events
     assert [one.message_id for one in events if one.event == RELEASED] == ids
+
+
+def test_a_retry_in_the_moment_a_delay_ended_is_not_claimed_by_the_old_lease() -> None:
+    turns = Turns()
+    turns.create("q")
+    other = turns.enqueue("q", b"a")
+    turns.consume("q", prefetch=2)
+    turns.ack("q", other)
+    (late,) = turns.enqueue("q", b"a", delay_ms=100)
+    (early,) = turns.enqueue("q", b"b", delay_ms=100)
+    assert turns.wait(100 * MS).ids() == [late, early]  # one lease, exactly on time
+    turns.leave("q")
+    turns.nack("q", [late])
+    turns = turns.restart()
+    assert [lease.remaining for lease in turns.queue("q").leases.values()] == [1]
+    assert turns.consume("q").ids() == [late]
+    turns.ack("q", [late, early])
+    assert turns.queue("q").leases == {}

@@ -466,12 +466,6 @@ FAULTS = [
         "if True:",
     ),
     fault(
-        "a pause keeps the rest of a visit that was cut off",
-        "fila.core.pausing:_pause_key",
-        "key.deficit = 0",
-        "pass",
-    ),
-    fault(
         "an explanation forgets the time without consumers",
         "fila.core.waiting:parts_of",
         "own = now - since_ns - retry - no_consumer - throttled - turn",

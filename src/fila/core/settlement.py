@@ -12,6 +12,7 @@ from fila.core.lane import (
     ATTEMPTS,
     BODY,
     ENQUEUED,
+    STAMP,
     WEIGHT,
     Entry,
     Lane,
@@ -181,6 +182,10 @@ def _fail(
         queue.counters.dead_lettered += 1
     else:
         queue.counters.requeued += 1
+        if lane.tail < entry[STAMP]:
+            # It had a delay that ended at this very moment. Under the same key again, its old
+            # lease's row would claim it after a restart.
+            lane.tail = entry[STAMP]
     moved = state.store(target, id, attempts, entry[WEIGHT], entry[ENQUEUED], entry[BODY], delay_ms)
     if state.journal:
         again = effect.REQUEUED if target is lane else effect.DEAD_LETTERED
