@@ -127,7 +127,7 @@ class Turns:
         if effects.batches:
             self.store.write(effects.batches)
         machine.stored()
-        return Outcome(replies, *effects), more
+        return Outcome(replies, *effects._replace(events=effects.events.expand())), more
 
     def wait(self, ns: int) -> Outcome:
         """Let time pass; the machine is woken exactly when it asked to be, as the broker does."""

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from fila.core.effect import ENQUEUED, Event
+from fila.core.trail import Trail, trail_of
 from fila.journal import files, reader
 from fila.journal.files import HotFile
 from fila.journal.recovery import recover
 from fila.journal.writer import Journal, JournalSettings
 
 
-def events(count: int) -> list[Event]:
-    return [Event(time.time_ns(), ENQUEUED, "q", bytes(16)) for _ in range(count)]
+def events(count: int) -> Trail:
+    return trail_of([Event(time.time_ns(), ENQUEUED, "q", bytes(16)) for _ in range(count)])
 
 
 def journal(path: Path, **settings: Any) -> Journal:

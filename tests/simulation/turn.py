@@ -57,7 +57,7 @@ class Turn:
     def close(self, effects: Effects, more: bool, deadline_ns: int) -> None:
         self.deliveries = effects.deliveries
         self.ended = effects.ended
-        self.events = effects.events
+        self.events = effects.events.expand()
         self.batches_leased = effects.batches_leased
         self.wrote = bool(effects.batches)
         self.more = more

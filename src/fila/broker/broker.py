@@ -48,13 +48,14 @@ from fila.core.command import (
     StoreAuth,
     Withdraw,
 )
-from fila.core.effect import BatchLeased, Delivery, Effects, Event
+from fila.core.effect import BatchLeased, Delivery, Effects
 from fila.core.lane import BODY, KEY
 from fila.core.machine import Machine, Reply
 from fila.core.rejection import Rejection
 from fila.core.rows import ID_AT
 from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.snapshot import snapshot
+from fila.core.trail import Trail
 from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
 from fila.storage.committer import Committer
@@ -86,7 +87,7 @@ class Recorder(Protocol):
 
     wants_messages: bool
 
-    def record(self, events: list[Event]) -> None: ...
+    def record(self, trail: Trail) -> None: ...
 
     def record_messages(
         self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]

@@ -15,11 +15,11 @@ it heads its lane its time counts as own backlog.
 
 from __future__ import annotations
 
-from fila.core import effect, rows
+from fila.core import rows
 from fila.core.batch import PUT_LEASE
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.consumer import Consumer
-from fila.core.effect import Delivery, Event, Waits
+from fila.core.effect import Delivery, Waits
 from fila.core.events import eligible
 from fila.core.lane import (
     BODY,
@@ -37,6 +37,7 @@ from fila.core.lease import Lease
 from fila.core.queue import Queue
 from fila.core.rows import ID_AT
 from fila.core.state import MS, State
+from fila.core.trail import DELIVERED
 
 
 def deliver(state: State) -> bool:
@@ -106,6 +107,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         service.roll(now)
     mark = service.mark
     pauses = queue.pauses
+    trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
         key = ring.head
@@ -205,8 +207,12 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 state.leave_line(lane)  # its visit is over: next time it waits at the end
         if pauses is not None:
             pauses.account(lane, entries, waits, taken, now, stall_ns)
-        if state.journal:
-            _delivered_events(state, lane, consumer, entries, waits, taken, lane_state)
+        if trail is not None:
+            if len(entries) == taken:
+                trail.begin(DELIVERED, now, consumer.id)
+            ready = eligible(key) if key.others else lane.pending
+            # What the lane still has waits for its time, unless it stays ready.
+            trail.visited(lane, entries, taken, ready, 0 if lane_state == READY else lane.pending)
         if lane_state == READY:
             if key.others:
                 key.reorder(active_ns)
@@ -223,6 +229,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     taken = len(entries)
     lease.keys = [entry[KEY] for entry in entries]
     lease.remaining = taken
+    if trail is not None:
+        trail.delivered(lease.keys, lanes, waits)
     queue.next_lease = number + 1
     queue.leases[number] = lease
     consumer.leases[number] = lease
@@ -241,55 +249,3 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         state.deadlines.arm(queue, lease.expires_ns)
     state.deliveries.append(Delivery(consumer, number, now, entries, lanes, waits))
     return taken
-
-
-def _delivered_events(
-    state: State,
-    lane: Lane,
-    consumer: Consumer,
-    entries: list[Entry],
-    waits: list[Waits],
-    taken: int,
-    lane_state: int,
-) -> None:
-    key = lane.key
-    queue = lane.queue
-    ring = queue.ring
-    waiting = key.pending
-    eligible_now = eligible(key)
-    append = state.events.append
-    left = taken
-    # Nearly every visit takes one message.
-    fresh = (entries[-1],) if taken == 1 else entries[-taken:]
-    waited = (waits[-1],) if taken == 1 else waits[-taken:]
-    for entry, wait in zip(fresh, waited, strict=True):
-        left -= 1
-        if left == 0 and lane_state != READY:
-            eligible_now -= lane.pending  # what it still has waits for its time
-        message_key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, _, body = entry
-        values = (
-            state.now,
-            effect.DELIVERED,
-            queue.name,
-            message_key[ID_AT:],
-            attempts,
-            key.name,
-            weight,
-            lane.throttle_keys,
-            waiting + left,
-            eligible_now + left,
-            ring.weight,  # the key itself still stands in the ring
-            ring.keys,
-            since_ns,
-            stamp if stall_ns < 0 else since_ns,
-            wait,
-            "",
-            "",
-            consumer.id,
-            -1,
-            enqueued_ns,
-            len(body),
-            "",
-            0,
-        )
-        append(tuple.__new__(Event, values))

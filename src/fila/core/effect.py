@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fila.core.batch import Batch
 from fila.core.consumer import Consumer
 from fila.core.lane import Entry, Lane
+
+if TYPE_CHECKING:
+    from fila.core.trail import Trail
 
 
 class Waits(NamedTuple):
@@ -77,7 +80,8 @@ PURGED: Final = "purged"
 
 
 class Event(NamedTuple):
-    """One lifecycle transition, for the journal. Made only when somebody listens."""
+    """One lifecycle transition, for the journal. Made only when somebody listens; the most frequent
+    kinds travel as rows of a trail instead (trail.py)."""
 
     ts_ns: int
     event: str
@@ -110,5 +114,5 @@ class Effects(NamedTuple):
     batches: list[Batch]
     deliveries: list[Delivery]
     ended: list[Ended]
-    events: list[Event]
+    events: Trail
     batches_leased: list[BatchLeased]

@@ -51,13 +51,15 @@ from fila.core.command import (
 )
 from fila.core.consumer import Consumer
 from fila.core.effect import Effects, Event
-from fila.core.lane import Entry, Lane
+from fila.core.events import eligible
+from fila.core.lane import STALL, STAMP, Entry, Lane
 from fila.core.lease import Failed
 from fila.core.purging import Purgeable
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
+from fila.core.trail import ENQUEUED, Trail
 
 Reply = Rejection | list[int] | list[tuple[bytes, bool]] | tuple[int, int] | int | None
 _OnBatches = Lease | Withdraw | AckBatch | ExtendBatch | ReleaseBatch | ExpireBatch
@@ -172,7 +174,8 @@ class Machine:
         state.dirty_groups = []
         state.deliveries = []
         state.ended = []
-        state.events = []
+        if state.events.spans:
+            state.events = Trail()
         state.batches_leased = []
         return effects
 
@@ -238,6 +241,12 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     keys = queue.keys
     delays = command.delays_ms
     at = 0
+    trail = state.events if state.journal else None
+    if trail is not None:
+        trail.begin(ENQUEUED, now)
+        ids = trail.enqueued_ids
+        lanes = trail.enqueued_lanes
+        numbers = trail.enqueued_numbers
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
         fairness_key, weight, throttle_keys = assignment
         if weight < 1:
@@ -250,8 +259,20 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
             state.set_weight(queue, lane.key, weight)
         entry = state.store(lane, id, 0, weight, now, body, delays[at] if delays else 0)
         at += 1
-        if state.journal:
-            state.events.append(state.event_of(effect.ENQUEUED, lane, entry))
+        if trail is not None:
+            own = lane.key
+            first = own.lane
+            ready = first.pending if first is not None else 0
+            if own.others:
+                ready = eligible(own)
+            ids.append(id)
+            lanes.append(lane)
+            numbers += (
+                weight, len(body), own.pending, ready, queue.ring.keys,
+                entry[STAMP] if entry[STALL] < 0 else now,
+            )  # fmt: skip
+    if trail is not None:
+        trail.end()
     queue.counters.enqueued += at
 
 

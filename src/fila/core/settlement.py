@@ -6,7 +6,6 @@ from fila.core import catalogue, effect, rejection, rows
 from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
 from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.consumer import Consumer
-from fila.core.effect import Event
 from fila.core.events import eligible
 from fila.core.lane import (
     ATTEMPTS,
@@ -23,6 +22,7 @@ from fila.core.lease import Failed, Lease
 from fila.core.lease_batch import end_lease
 from fila.core.queue import Queue
 from fila.core.state import State
+from fila.core.trail import ACKED
 from fila.core.verdict import FailureVerdict
 
 VISIBILITY_EXPIRED = "visibility timeout expired"
@@ -35,6 +35,15 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
     connection = command.connection
     consumes = connection in queue.connections
     codes = []
+    trail = state.events if state.journal else None
+    if trail is not None:
+        trail.begin(ACKED, state.now)
+        ids = trail.acked_ids
+        lanes = trail.acked_lanes
+        consumers = trail.acked_consumers
+        numbers = trail.acked_numbers
+    # An ack changes nothing of what a key has pending or ready: that is looked up once.
+    standings: dict[Lane, tuple[int, int, int]] = {}
     for id in command.ids:
         held = leased.get(id)
         if held is None or (consumes and held[0].held_by_other(connection)):
@@ -44,9 +53,18 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
         del leased[id]
         ops.append((DELETE_MESSAGE, key, b""))
         _settle(state, queue, lease, lane, size)
-        if state.journal:
-            state.events.append(_ended_event(state, effect.ACKED, lane, id, lease))
+        if trail is not None:
+            standing = standings.get(lane)
+            if standing is None:
+                own = lane.key
+                standing = standings[lane] = (own.pending, eligible(own), queue.ring.keys)
+            ids.append(id)
+            lanes.append(lane)
+            consumers.append(lease.consumer.id if lease.consumer is not None else "")
+            numbers += standing
         codes.append(rejection.OK)
+    if trail is not None:
+        trail.end()
     queue.counters.acked += codes.count(rejection.OK)
     return codes
 
@@ -250,13 +268,3 @@ def _stored(state: State, key: bytes) -> Entry:
 
 def _consumer_id(lease: Lease) -> str:
     return lease.consumer.id if lease.consumer is not None else ""
-
-
-def _ended_event(state: State, kind: str, lane: Lane, id: bytes, lease: Lease) -> Event:
-    key = lane.key
-    consumer = _consumer_id(lease)
-    values = (
-        state.now, kind, lane.queue.name, id, 0, key.name, 0, lane.throttle_keys, key.pending,
-        eligible(key), 0, lane.queue.ring.keys, 0, 0, None, "", "", consumer, 1, 0, 0, "", 0,
-    )  # fmt: skip
-    return tuple.__new__(Event, values)

@@ -33,6 +33,7 @@ from fila.core.lease_batch import LeaseBatch
 from fila.core.ledger import Group, put_lane
 from fila.core.queue import Queue
 from fila.core.settings import Settings
+from fila.core.trail import Trail
 
 MS: Final = 1_000_000
 
@@ -65,7 +66,7 @@ class State:
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []
         self.ended: list[Ended] = []
-        self.events: list[Event] = []
+        self.events = Trail()
         self.batches_leased: list[BatchLeased] = []
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}

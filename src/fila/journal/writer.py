@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from fila.core import effect
 from fila.core.effect import Event
+from fila.core.trail import Trail, trail_of
 from fila.journal import files
-from fila.journal.columns import Enqueued, config_batch, events_batch, messages_batch
+from fila.journal.columns import Enqueued, config_batch, messages_batch, trails_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.mark import Mark
 from fila.journal.recovery import GAP, gap_count, gap_event, recover
@@ -40,7 +41,7 @@ class JournalSettings(NamedTuple):
     path: Path
     broker: str = "fila"
     messages: bool = False  # keep headers and payloads, too
-    flush_events: int = 1_000
+    flush_events: int = 4_000
     flush_s: float = 0.25
     seal_events: int = 200_000
     seal_s: float = 60.0
@@ -62,7 +63,8 @@ class Journal:
         self.wants_messages = settings.messages
         self._epoch = epoch
         self._clock_ns = clock_ns
-        self._fresh: list[Event] = []  # not yet turned into columns
+        self._fresh: list[Trail] = []  # not yet turned into columns
+        self._fresh_rows = 0
         self._inbox: deque[_Taken] = deque()
         self._messages: deque[Enqueued] = deque()
         self._waiting = 0
@@ -92,19 +94,19 @@ class Journal:
         self._mark = Mark(self._settings.path, self._settings.broker, self._epoch)
         self._thread.start()
 
-    def record(self, events: list[Event]) -> None:
+    def record(self, trail: Trail) -> None:
         """Take committed events; called on the loop's thread, never waits."""
-        count = len(events)
+        count = len(trail)
         with self._lock:
-            self._last_ns = events[-1].ts_ns
+            self._last_ns = trail.last_ns()
             if self._waiting + count > self._settings.waiting_events_max:
                 self._dropped += count
-                self._missed(count, events[0].ts_ns)
+                self._missed(count, trail.first_ns())
                 return
             if self._gap:
-                self._take([self._told_gap(events[0].ts_ns)])
-            self._take(events)
-            if len(self._fresh) < self._settings.flush_events:
+                self._take(trail_of([self._told_gap(trail.first_ns())]))
+            self._take(trail)
+            if self._fresh_rows < self._settings.flush_events:
                 return
             self._pack()
         self._wake.set()
@@ -133,25 +135,28 @@ class Journal:
 
     # --- what was taken and what was not, with the lock held
 
-    def _take(self, events: list[Event]) -> None:
-        self._fresh += events
-        self._waiting += len(events)
-        self._rows += len(events)
+    def _take(self, trail: Trail) -> None:
+        count = len(trail)
+        self._fresh.append(trail)
+        self._fresh_rows += count
+        self._waiting += count
+        self._rows += count
         self._note()
 
     def _pack(self) -> None:
         """Turn what was taken into columns. Events of which that cannot be made are missed."""
-        events, self._fresh = self._fresh, []
-        counts = [gap_count(one) for one in events] if self._dropped else None
-        gaps = [one for one in events if one.event == GAP] if self._dropped else []
-        since_ns = gaps[0].since_ns if gaps else events[0].ts_ns
-        changes = []
-        if not _SETTINGS_EVENTS.isdisjoint([one[1] for one in events]):
-            changes = [one for one in events if one.event in _SETTINGS_EVENTS]
-        taken = _Taken(None, len(events), sum(counts or ()) or len(events), since_ns, changes)
+        trails, self._fresh = self._fresh, []
+        rows, self._fresh_rows = self._fresh_rows, 0
+        others = [one for trail in trails for one in trail.others]
+        counts = [gap_count(one) for one in others] if self._dropped else []
+        gaps = [one for one in others if one.event == GAP] if self._dropped else []
+        since_ns = gaps[0].since_ns if gaps else trails[0].first_ns()
+        changes = [one for one in others if one.event in _SETTINGS_EVENTS]
+        events = rows - len(counts) + sum(counts)
+        taken = _Taken(None, rows, events, since_ns, changes)
         try:
             # Numbered when it is written: a batch that fails leaves no hole.
-            batch = events_batch(events, 0, self._settings.broker, self._epoch, counts)
+            batch = trails_batch(trails, 0, self._settings.broker, self._epoch, counts)
         except Exception as error:
             log.error(f"events that cannot be written down: {error}")
             self._rows -= taken.rows
@@ -202,7 +207,7 @@ class Journal:
     def _flush(self) -> None:
         with self._lock:
             if self._gap and (self._stopping or not self._waiting):
-                self._take([self._told_gap(self._clock_ns())])
+                self._take(trail_of([self._told_gap(self._clock_ns())]))
             if self._fresh:
                 self._pack()
             taken, self._inbox = self._inbox, deque()

@@ -21,6 +21,7 @@ from fila.core import rows
 from fila.core.effect import CONFIG_CHANGED, Event
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
+from fila.core.trail import trail_of
 from fila.edges import arrow, tls
 from fila.edges.fibp import FibpLimits
 from fila.edges.grpc.http2 import Http2Limits
@@ -227,7 +228,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
     journal.start()
     # A replay has to know; nothing else of the settings decides about order.
     quantum = f"scheduler.quantum={settings.scheduler.quantum}"
-    journal.record([Event(clock.now_ns(), CONFIG_CHANGED, "", reason=quantum)])
+    journal.record(trail_of([Event(clock.now_ns(), CONFIG_CHANGED, "", reason=quantum)]))
     return journal
 
 

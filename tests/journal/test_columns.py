@@ -1,0 +1,101 @@
+"""Columns made of whole trails hold what columns made of their single events hold."""
+
+from __future__ import annotations
+
+import random
+
+from fila.core import effect
+from fila.core.command import Ack, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
+from fila.core.load import load
+from fila.core.settings import Settings
+from fila.core.trail import Trail
+from fila.core.verdict import Assignment, FailureVerdict
+from fila.journal.columns import events_batch, trails_batch
+from fila.storage.memory import MemoryStore
+from tests.core.turn import MS, START, id_of
+
+KEYS = [
+    Assignment(b"t%d" % at, at + 1, throttle) for at in range(4) for throttle in ((), (b"api",))
+]
+
+
+def lively_trails(seed: int, turns: int = 60) -> list[Trail]:
+    """Turns in which everything happens at once: delays, throttles, weights, failures, consumers
+    that come and go."""
+    chance = random.Random(seed)
+    store = MemoryStore()
+    machine = load(store, Settings(), START)
+    machine.state.journal = True
+    now, number, held, trails = START, 0, [], []
+    machine.apply(SetConfig("throttle.api", "200,3"))
+    machine.apply(CreateQueue("q"))
+    for turn in range(turns):
+        now += chance.randrange(20 * MS)
+        machine.advance(now)
+        if turn % 10 == 2:
+            machine.apply(Consume("q", f"c{turn}", turn, 30, 0))
+        if turn % 10 == 9:
+            machine.apply(Leave("q", f"c{turn - 7}", True))
+            held.clear()
+        count = chance.randrange(12)
+        ids = [id_of(number + at + 1) for at in range(count)]
+        number += count
+        assigned = [
+            one._replace(weight=one.weight + chance.randrange(2))
+            for one in chance.choices(KEYS, k=count)
+        ]
+        delays = chance.choices([0, 0, 0, 15], k=count)
+        bodies = [bytes(chance.randrange(1, 50)) for _ in ids]
+        machine.apply(Enqueue("q", ids, bodies, assigned, delays))
+        chance.shuffle(held)
+        done, failed, held = held[:9], held[9:12], held[12:]
+        connection = turn // 10 * 10 + 2
+        machine.apply(Ack("q", [*done, bytes(16)], connection))
+        verdicts = [FailureVerdict(chance.random() < 0.3, chance.choice([0, 10])) for _ in failed]
+        machine.apply(Nack("q", failed, ["no"] * len(failed), verdicts, connection))
+        machine.deliver()
+        effects = machine.take()
+        store.write(effects.batches)
+        machine.stored()
+        held += [entry[0][20:] for one in effects.deliveries for entry in one.entries]
+        trails.append(effects.events)
+    return trails
+
+
+def test_whole_trails_give_the_same_rows_as_their_single_events() -> None:
+    for seed in range(5):
+        trails = lively_trails(seed)
+        events = [event for trail in trails for event in trail]
+        whole = trails_batch(trails, 1, "fila", 7)
+        single = events_batch(events, 1, "fila", 7)
+        whole.validate(full=True)
+        assert whole.to_pylist() == single.to_pylist()
+        assert [len(trail) for trail in trails] == [len(trail.expand()) for trail in trails]
+        seen = {event.event for event in events}
+        assert seen >= {
+            effect.ENQUEUED, effect.DELIVERED, effect.ACKED, effect.NACKED, effect.REQUEUED,
+            effect.PARKED, effect.THROTTLED, effect.STALLED, effect.WEIGHT_CHANGED,
+            effect.RELEASED,
+        }  # fmt: skip
+
+
+def test_an_event_in_the_middle_of_a_run_keeps_its_place() -> None:
+    broken = 0
+    for seed in range(5):
+        for trail in lively_trails(seed):
+            kinds = [event.event for event in trail]
+            first, last = (
+                (kinds.index(effect.ENQUEUED), len(kinds) - kinds[::-1].index(effect.ENQUEUED))
+                if effect.ENQUEUED in kinds
+                else (0, 0)
+            )
+            for at in range(first, last):
+                if kinds[at] == effect.WEIGHT_CHANGED:
+                    # The message that brought the new weight comes right after it.
+                    after = trail.expand()[at + 1]
+                    assert (after.event, after.weight) == (
+                        effect.ENQUEUED,
+                        trail.expand()[at].weight,
+                    )
+                    broken += 1
+    assert broken > 20
