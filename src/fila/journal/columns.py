@@ -1,4 +1,4 @@
-"""Events to columns: the core's tuples, turned into Arrow in bulk.
+"""Events to columns: what `gathered` collected from the core's trails, turned into Arrow.
 
 The wait parts are cut so that in whole microseconds, too, they add up to the wait: each part is the
 difference of two rounded moments, not a rounded difference.
@@ -6,6 +6,7 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
+from binascii import hexlify
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -196,7 +197,7 @@ def _ids(ids: Any, named: Any = None) -> Any:
     size = len(ids)
     valid = None if named is None or named.all() else _bitmap(named)
     text = np.full((size, 36), ord("-"), np.uint8)
-    digits = np.frombuffer(ids.tobytes().hex().encode(), np.uint8).reshape(size, 32)
+    digits = np.frombuffer(hexlify(ids.tobytes()), np.uint8).reshape(size, 32)
     at = 0
     for start, stop in ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36)):
         text[:, start:stop] = digits[:, at : at + stop - start]
