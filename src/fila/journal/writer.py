@@ -1,8 +1,8 @@
 """The journal's thread: takes committed events from the loop, writes them, never stops the broker.
 
 Events are turned into columns on the loop's thread, a few thousand at a time: it is mostly Python's
-work, which two threads can only take from each other. What waits for the disk is done on the other one,
-and holds nobody up. When the disk cannot keep up, events are dropped, counted, and a
+work, which two threads can only take from each other. What waits for the disk is done on the other
+one, and holds nobody up. When the disk cannot keep up, events are dropped, counted, and a
 journal_gap row tells how many; those in memory when the process is killed are told of by the next
 run.
 """
