@@ -7,6 +7,7 @@ from fila.core.command import (
     Ack,
     AckBatch,
     DeleteQueue,
+    ExpireBatch,
     ExtendBatch,
     Lease,
     Nack,
@@ -403,3 +404,41 @@ def test_only_who_may_acknowledge_may_release() -> None:
     turns.consume("q", "d", connection=2)
     assert turns.turn(Release("q", ids, 2)).replies == [[MESSAGE_NOT_FOUND]]
     assert turns.turn(Release("q", [b"x" * 16], 1)).replies == [[MESSAGE_NOT_FOUND]]
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_big_batch_runs_out_in_steps_of_a_bounded_size(counts: bool) -> None:
+    settings = Settings(delivery_messages=10, batch_step_messages=25)
+    turns = Turns(settings)
+    turns.create("q")
+    ids = turns.enqueue("q", count=100)
+    turns.turn(ask(count=100, count_attempt=counts))
+    machine = turns.machine
+    turns.now += 30 * SECOND
+    machine.advance(turns.now)
+    ended = []
+    while (due := machine.due_batch()) is not None:
+        _, name, asked = due
+        assert len(asked) <= 30 and bool(asked) == counts
+        step = machine.apply(ExpireBatch("q", name, asked, [RETRY_NOW] * len(asked)))
+        assert isinstance(step, int)
+        ended.append(step)
+        assert sum(ended) == 100 or machine.next_deadline() == turns.now
+    assert ended == [30, 30, 30, 10]
+    drained = turns.drain("q")
+    assert drained.ids() == ids
+    assert {entry[ATTEMPTS] for entry in drained.entries()} == {int(counts)}
+    clean(turns)
+
+
+def test_a_big_batch_that_is_extended_while_it_runs_out_keeps_the_rest() -> None:
+    turns = Turns(Settings(delivery_messages=10, batch_step_messages=25))
+    turns.create("q")
+    ids = turns.enqueue("q", count=100)
+    turns.turn(ask(count=100))
+    turns.now += 30 * SECOND
+    turns.machine.advance(turns.now)
+    assert turns.machine.apply(ExpireBatch("q", "s/0", [], [])) == 30
+    assert turns.machine.apply(ExtendBatch("q", "s/0", 5_000)) == (1, 70)
+    assert turns.machine.due_batch() is None
+    assert got(turns.turn(ask(count=0, request=2)).batches_leased) == [ids[30:]]

@@ -14,6 +14,7 @@ from fila.core.rejection import Rejection
 from . import events
 from .books import Books
 from .model import Batch, Consumer, Queue
+from .model import Lease as Leased
 from .turn import Turn, Violation, same
 
 MS = 1_000_000
@@ -156,11 +157,16 @@ def _expire(books: Books, queue: Queue, command: ExpireBatch, reply: Reply) -> N
     batch = queue.batches.get(command.name)
     if batch is None or batch.consumer is not None or batch.expires_ns > books.now:
         raise Violation("batch", f"{command.name} of {queue.name} is not due")
-    ids = batch.ids()
+    leases: list[Leased] = []
+    ids: list[bytes] = []
+    for lease in batch.leases.values():
+        if len(ids) < books.settings.batch_step_messages:
+            leases.append(lease)
+            ids += lease.messages
     same("messages of the batch that ran out", command.ids, ids if batch.counts else [])
     same("reply to ExpireBatch", reply, len(ids))
     if not batch.counts:
-        books.release(queue, list(batch.leases.values()))
+        books.release(queue, leases)
         return
     for id, verdict in zip(command.ids, command.verdicts, strict=True):
         queue.counted["expired"] += 1

@@ -87,6 +87,7 @@ def settings(rng: Random) -> Settings:
         batch_messages_max=rng.choice((20, 1_000)),
         batch_bytes=rng.choice((100, 5_000, 1 << 20)),
         batches_max=rng.choice((1, 3, 100)),
+        batch_step_messages=rng.choice((1, 5, 2_048)),
         idempotency_keys_max=rng.choice((1, 5, 50)),
         idempotency_ms=rng.choice((50, 5_000, 10**9)),
     )

@@ -65,8 +65,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fila.broker")
 
-_EXPIRES_PER_TURN = 64
-_EXPIRED_BATCHES_PER_TURN = 4  # one may hold thousands of messages
+_EXPIRED_PER_TURN = 2_048  # messages of leases that end in one turn, and as many of batches
 _NS = 1_000_000_000
 
 
@@ -289,7 +288,8 @@ class Broker:
     def _expire(self) -> None:
         """End leases that ran out; a failure hook decides about each message."""
         machine = self._machine
-        for _ in range(_EXPIRES_PER_TURN):
+        ended = 0
+        while ended < _EXPIRED_PER_TURN:
             due = machine.due_lease()
             if due is None:
                 break
@@ -297,16 +297,19 @@ class Broker:
             errors = [VISIBILITY_EXPIRED] * len(ids)
             verdicts = self._verdicts(queue, ids, errors, 0)
             self._apply(Expire(queue, lease, ids, verdicts))
+            ended += max(len(ids), 1)
             if self.watcher is not None:
                 self.watcher.failed(queue, ids, errors, verdicts)
-        for _ in range(_EXPIRED_BATCHES_PER_TURN):
+        ended = 0
+        while ended < _EXPIRED_PER_TURN:
             run_out = machine.due_batch()
             if run_out is None:
                 return
             queue, name, ids = run_out
             errors = [VISIBILITY_EXPIRED] * len(ids)
             verdicts = self._verdicts(queue, ids, errors, 0)
-            self._apply(ExpireBatch(queue, name, ids, verdicts))
+            count = self._apply(ExpireBatch(queue, name, ids, verdicts))
+            ended += max(count, 1) if isinstance(count, int) else 1
             if self.watcher is not None and ids:
                 self.watcher.failed(queue, ids, errors, verdicts)
 

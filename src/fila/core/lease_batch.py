@@ -64,6 +64,17 @@ class LeaseBatch:
     def messages(self) -> int:
         return sum([lease.remaining for lease in self.leases.values()])
 
+    def first_leases(self, messages_max: int) -> list[Lease]:
+        """Its first leases, until they hold so many messages."""
+        found = []
+        messages = 0
+        for lease in self.leases.values():
+            if messages >= messages_max:
+                break
+            found.append(lease)
+            messages += lease.remaining
+        return found
+
 
 def stream_of(name: str) -> tuple[str, int] | None:
     """The stream and number a batch name tells; None if it is no stream's."""

@@ -146,14 +146,17 @@ def release(state: State, queue: Queue, command: ReleaseBatch) -> tuple[int, int
 
 
 def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
-    """The first batch whose time has run out, if any; with the ids whose failure hook is asked."""
+    """The first batch whose time has run out, if any; with the ids whose failure hook is asked.
+
+    A big one ends in steps: it is the first again until its last lease has ended."""
+    step = state.settings.batch_step_messages
     while state.due_batches:
         batch = next(iter(state.due_batches))
         if batch.consumer is None and batch.leases:
             if batch.expires_ns <= state.now:
                 ids: list[bytes] = []
                 if batch.count_attempt:
-                    for one in batch.leases.values():
+                    for one in batch.first_leases(step):
                         ids += settlement.ids_of(batch.queue, one)
                 return batch, ids
             state.deadlines.arm(batch, batch.expires_ns)
@@ -162,15 +165,16 @@ def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
 
 
 def expire(state: State, queue: Queue, command: ExpireBatch) -> int:
-    """End a batch whose time ran out. Returns how many messages it still held."""
+    """End a batch whose time ran out, or a step of it. Returns how many messages that were."""
     batch = queue.batches.get(command.name)
     if batch is None or batch.consumer is not None or batch.expires_ns > state.now:
         return 0
+    leases = batch.first_leases(state.settings.batch_step_messages)
     if not batch.count_attempt:
-        return settlement.hand_back_leases(state, queue, list(batch.leases.values()))
+        return settlement.hand_back_leases(state, queue, leases)
     verdicts = dict(zip(command.ids, command.verdicts, strict=True))
     count = 0
-    for one in list(batch.leases.values()):
+    for one in leases:
         ids = settlement.ids_of(queue, one)
         chosen = [verdicts[id] for id in ids]
         count += settlement.expire(state, queue, Expire(queue.name, one.number, ids, chosen))

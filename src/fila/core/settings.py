@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     batch_bytes_max: int = 64 * MiB
     batch_wait_ms_max: int = 60_000
     batches_max: int = 10_000  # open lease batches of one queue
+    batch_step_messages: int = 2_048  # of a batch that ran out, end in one turn
     idempotency_keys_max: int = 1_000_000  # keys one queue remembers
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long
     pause_text_bytes_max: int = 1_024  # of a reason, and of who gave it
