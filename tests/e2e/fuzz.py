@@ -29,7 +29,8 @@ from tests.e2e.process import Broker
 
 MiB = 1 << 20
 QUEUES = 40  # names attackers use; the healthy ones use another
-HEALTHY_QUEUE = "healthy"
+# One each: of a shared queue, who stops first may leave with a message the other waits for.
+HEALTHY_QUEUES = ("healthy-0", "healthy-1")
 DERAILING = ("cut short", "lying length", "oversized", "noise")
 SCRIPTS = (
     None,
@@ -231,9 +232,10 @@ class Generator:
 class Healthy(threading.Thread):
     """An ordinary client: enqueue, receive, ack, again and again on one connection."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, queue: str) -> None:
         super().__init__(daemon=True)
         self.peer = broker.peer()
+        self.queue = queue
         self.rounds = 0
         self.slowest_s = 0.0
         self.fault = ""
@@ -241,13 +243,13 @@ class Healthy(threading.Thread):
 
     def run(self) -> None:
         try:
-            stream = self.peer.consume(HEALTHY_QUEUE, prefetch=10)
+            stream = self.peer.consume(self.queue, prefetch=10)
             while not self.stopping.is_set():
                 began = time.monotonic()
                 payload = b"round %d" % self.rounds
-                self.peer.enqueue(HEALTHY_QUEUE, payload)
+                self.peer.enqueue(self.queue, payload)
                 message = self.peer.take_one(stream, timeout_s=30)
-                if self.peer.ack(HEALTHY_QUEUE, message.id) != [errors.OK]:
+                if self.peer.ack(self.queue, message.id) != [errors.OK]:
                     self.fault = f"round {self.rounds}: the ack was refused"
                     return
                 self.slowest_s = max(self.slowest_s, time.monotonic() - began)
@@ -302,11 +304,12 @@ class Fuzz:
         report = self.report
         began = time.monotonic()
         with self.broker.peer() as peer:
-            peer.create_queue(HEALTHY_QUEUE)
+            for name in HEALTHY_QUEUES:
+                peer.create_queue(name)
             for number in range(QUEUES // 2):  # half of their queues are there, for deeper harm
                 peer.create_queue(f"f{number}", SCRIPTS[2] if number % 2 else None)
         report.rss_start = self.broker.rss_bytes()
-        healthy = [Healthy(self.broker) for _ in range(2)]
+        healthy = [Healthy(self.broker, name) for name in HEALTHY_QUEUES]
         for one in healthy:
             one.start()
         while report.frames < frames and not report.broken:
@@ -399,9 +402,10 @@ class Fuzz:
         """After it all: a new client is served, nothing hangs on, the log has no traceback."""
         try:
             with self.broker.peer() as peer:
-                found = peer.stats(HEALTHY_QUEUE)
-                if found.depth + found.in_flight > 0:
-                    self.report.broken.append(f"the healthy queue is not empty: {found}")
+                for name in HEALTHY_QUEUES:
+                    found = peer.stats(name)
+                    if found.depth + found.in_flight > 0:
+                        self.report.broken.append(f"{name} is not empty: {found}")
                 for name, one in peer.queues().items():
                     if one.active_consumers:
                         self.report.broken.append(f"{name} has {one.active_consumers} consumers")

@@ -61,6 +61,10 @@ def becomes_unready(lane: Lane) -> None:
         key.steady_since = abs(key.steady_since)
         if queue.visit_key is key:
             queue.visit_key = None
+    elif queue.visit_key is key and (queue.visit_left or not queue.visit_exact):
+        # What is left of the visit falls to another lane, which may have to wait for its bucket:
+        # then a span there begins with less than a visit.
+        key.steady_since = -abs(key.steady_since) - 1
 
 
 def becomes_unsure(lane: Lane) -> None:

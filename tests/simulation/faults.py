@@ -23,7 +23,7 @@ from .run import Outcome, run_seed
 # A compiled core cannot be changed line by line; its pure form is what the faults are planted in.
 COMPILED = not (delivery.__file__ or "").endswith(".py")
 
-SEEDS_MAX = 40  # within so many seeds every fault is noticed
+SEEDS_MAX = 120  # within so many seeds every fault is noticed
 
 
 class Fault(NamedTuple):
