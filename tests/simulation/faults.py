@@ -242,9 +242,9 @@ FAULTS = [
     fault(
         "a batch that runs out burns an attempt",
         "fila.core.leasing:expire",
-        "return settlement.hand_back_leases(state, queue, list(batch.leases.values()))",
+        "return settlement.hand_back_leases(state, queue, leases)",
         "from fila.core.verdict import RETRY_NOW\n"
-        "        for one in list(batch.leases.values()):\n"
+        "        for one in leases:\n"
         "            ids = settlement.ids_of(queue, one)\n"
         "            verdicts = [RETRY_NOW] * len(ids)\n"
         "            ended = Expire(queue.name, one.number, ids, verdicts)\n"
