@@ -454,12 +454,6 @@ FAULTS = [
         "True",
     ),
     fault(
-        "a purge goes by the order in which its lanes were named",
-        "fila.core.purging:_delete_rows",
-        "sorted(lanes, key=lambda lane: lane.number)",
-        "lanes",
-    ),
-    fault(
         "a page brings back what was purged in the same turn",
         "fila.core.state:State.fill_window",
         "if lane not in self.purged:",
