@@ -100,7 +100,7 @@ $(MODULES): dashboard/package-lock.json dashboard/package.json
 dashboard: $(MODULES)  ## type-check the dashboard and build it into the package (needs Node 20)
 	@cd dashboard && npm run --silent check && npm run --silent build
 
-pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (four minutes)
+pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (two minutes)
 	@$(BIN)/python -m tests.dashboard.pictures
 
 demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Frame } from "./app";
 import { type Explanation, Refusal, get, refOf } from "./api";
 import { CauseList } from "./causes";
-import { duration, plural } from "./format";
+import { count, duration } from "./format";
 import { Name } from "./parts";
 import { tenantPath } from "./route";
 
@@ -56,7 +56,7 @@ export function ExplainPanel({ queue, refer, atMs, frame }: Props) {
           </div>
           {others.length > 0 && (
             <div>
-              <h3>Served meanwhile</h3>
+              <h3>Messages served meanwhile</h3>
               <ul class="neighbours">
                 {others.map((one) => (
                   <li key={one.key}>
@@ -66,7 +66,7 @@ export function ExplainPanel({ queue, refer, atMs, frame }: Props) {
                     <span class="sharebar turns">
                       <i style={{ width: `${(one.messages / most) * 100}%` }} />
                     </span>
-                    <span class="num">{plural(one.messages, "message")}</span>
+                    <span class="num">{count(one.messages)}</span>
                     <span class="num note">weight {one.weight}</span>
                   </li>
                 ))}

@@ -129,7 +129,7 @@ export function Tenants({ queue, document: found, window: asked, change }: Props
       <div
         ref={box}
         class="tenants"
-        role="table"
+        role="grid"
         aria-label="Tenants"
         aria-rowcount={matched + 1}
         aria-activedescendant={rows[at - offset] ? `tenant-${at}` : undefined}
@@ -201,22 +201,22 @@ function Row(props: { queue: string; row: KeyRow; place: number; most: number; c
           <Name text={row.name} />
         </a>
       </span>
-      <span role="cell" class="c-state">
+      <span role="gridcell" class="c-state">
         <State text={row.state} />
       </span>
-      <span role="cell" class="c-pending num">{count(row.pending)}</span>
-      <span role="cell" class="c-flight num">{count(row.in_flight)}</span>
-      <span role="cell" class="c-share">
+      <span role="gridcell" class="c-pending num">{count(row.pending)}</span>
+      <span role="gridcell" class="c-flight num">{count(row.in_flight)}</span>
+      <span role="gridcell" class="c-share">
         <ShareBar share={row.share} fair={row.fair_share} most={props.most} />
         <span class="num">{percent(row.share)}</span>
       </span>
-      <span role="cell" class={isShort(row) ? "c-ratio num bad" : "c-ratio num"}>
+      <span role="gridcell" class={isShort(row) ? "c-ratio num bad" : "c-ratio num"}>
         {ratio(row.ratio)}
       </span>
-      <span role="cell" class="c-weight num">{count(row.weight)}</span>
-      <span role="cell" class="c-deficit num">{count(row.deficit)}</span>
-      <span role="cell" class="c-wait num">{row.delivered ? duration(row.wait_ms) : "–"}</span>
-      <span role="cell" class="c-waits">
+      <span role="gridcell" class="c-weight num">{count(row.weight)}</span>
+      <span role="gridcell" class="c-deficit num">{count(row.deficit)}</span>
+      <span role="gridcell" class="c-wait num">{row.delivered ? duration(row.wait_ms) : "–"}</span>
+      <span role="gridcell" class="c-waits">
         <CauseBar waits={row.waits} />
       </span>
     </div>

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 DESK: Final = (1280, 900)
 PHONE: Final = (390, 844)
@@ -68,6 +68,7 @@ def watched(
         viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce", **options
     )
     context.set_default_timeout(WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
     try:
         yield Watched(context.new_page(), origin)
     finally:

@@ -21,7 +21,7 @@ PAUSE_REASON = "provider outage, ticket 318"
 
 def main() -> None:
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures"
-    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 150.0
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 75.0
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         with HttpBroker(Path(place) / "data") as broker:
@@ -47,13 +47,9 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
     throttled = "/tenant?queue=mails&key=YWNtZQ"
     for name, path, size, theme, ready, whole in (
         ("overview", "/", (1280, 620), "light", ".queues .spark polyline", False),
-        ("overview-dark", "/", (1280, 620), "dark", ".queues .spark polyline", False),
         ("queue", queue, DESK, "light", ".tenant .causebar i", True),
-        ("queue-dark", "/queue?name=mails", DESK, "dark", ".tenant .causebar i", True),
-        ("tenant", tenant, DESK, "light", ".sentence", True),
         ("tenant-throttled", throttled, DESK, "dark", ".sentence", True),
         ("overview-phone", "/", PHONE, "light", ".queues .spark polyline", False),
-        ("queue-phone", queue, PHONE, "light", ".tenant .sharebar", True),
         ("tenant-phone", tenant, PHONE, "dark", ".sentence", False),
     ):
         with watched(browser, origin, size, color_scheme=theme) as seen:

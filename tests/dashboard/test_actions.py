@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.dashboard.conftest import Open
-from tests.http.visitor import HttpBroker
+from tests.http.visitor import HttpBroker, Visitor
 
 DEAD = 'function on_failure(msg) return { action = "dlq" } end'
 
@@ -103,9 +103,6 @@ def _seen(site: HttpBroker, queue: str) -> None:
     site.visitor().wait(lambda one: one.get("/api/v1/queue", name=queue).status == 200, queue)
 
 
-def _depth(visitor: object, queue: str) -> int:
-    from tests.http.visitor import Visitor
-
-    assert isinstance(visitor, Visitor)
+def _depth(visitor: Visitor, queue: str) -> int:
     rows = visitor.api("overview")["queues"]
     return next((int(row["depth"]) for row in rows if row["name"] == queue), -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Response, expect
 
 from tests.dashboard.browser import Watched, origin_of, watched
 from tests.dashboard.conftest import ROOT
@@ -40,10 +40,8 @@ def test_an_unauthenticated_visitor_gets_nothing(seen: Watched, path: str) -> No
     bodies: list[str] = []
     asked: list[str] = []
 
-    def answered(response: object) -> None:
-        from playwright.sync_api import Response
-
-        assert isinstance(response, Response)
+    def answered(response: Response | None) -> None:
+        assert response is not None
         asked.append(response.url)
         bodies.append(response.text())
 

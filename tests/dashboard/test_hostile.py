@@ -11,7 +11,7 @@ from fila.edges.http.views import ref_of
 from tests.dashboard.browser import PHONE
 from tests.dashboard.conftest import Open
 from tests.dashboard.traffic import HOOK
-from tests.http.visitor import HttpBroker
+from tests.http.visitor import HttpBroker, Visitor
 
 NAMES = {
     "html": '<img src=x onerror="alert(1)"><script>alert(2)</script>',
@@ -49,8 +49,7 @@ def test_a_hostile_name_is_inert_on_every_page(
                 page = seen.page
                 expect(page.locator("h1")).to_be_visible()
                 expect(page.locator(".link")).to_have_text("live")
-                shown = page.locator("bdi.name", has_text="blank name" if name.isspace() else "")
-                expect(shown.first).to_be_attached()
+                expect(page.locator("bdi.name").first).to_be_attached()
                 titles = page.locator("bdi.name").evaluate_all("all => all.map(one => one.title)")
                 assert name in titles  # whole, as text
                 assert page.locator("#app script, #app img:not([src='/favicon.svg'])").count() == 0
@@ -80,9 +79,6 @@ def test_pages_run_under_a_policy_that_allows_no_inline_code(open_page: Open) ->
     seen.errors.clear()
 
 
-def _pending(visitor: object, name: str) -> int:
-    from tests.http.visitor import Visitor
-
-    assert isinstance(visitor, Visitor)
+def _pending(visitor: Visitor, name: str) -> int:
     rows = visitor.api("overview")["queues"]
     return next((int(row["depth"]) for row in rows if row["name"] == name), -1)

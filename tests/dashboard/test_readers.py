@@ -95,7 +95,7 @@ def test_shortcuts_find_move_open_go_up_and_turn_the_light(open_page: Open) -> N
     page.get_by_role("link", name="orders", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("orders")
-    table = page.get_by_role("table", name="Tenants")
+    table = page.get_by_role("grid", name="Tenants")
     expect(table.locator(".body .tenant").first).to_be_visible()
     table.focus()
     page.keyboard.press("ArrowDown")
@@ -150,7 +150,7 @@ def test_ten_thousand_tenants_are_shown_at_once_and_few_rows_are_drawn(
 
 def test_ten_thousand_tenants_are_scrolled_sorted_and_searched(open_page: Open, crowd: str) -> None:
     page = open_page(f"/queue?name={crowd}").page
-    table = page.get_by_role("table", name="Tenants")
+    table = page.get_by_role("grid", name="Tenants")
     expect(table.locator(".body .tenant").first).to_be_visible()
     page.get_by_role("columnheader", name="Tenant").get_by_role("button").click()
     expect(table.locator(".body .tenant a").first).to_have_text("tenant-00000")
