@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from fila.client.sync import FilaClient
@@ -19,8 +16,7 @@ from fila.spark import demo
 from fila.spark.events import read_events
 from fila.spark.fairness import fairness, summary
 from fila.spark.funnel import totals
-from fila.spark.java import find_java
-from tests.e2e.process import wait_until
+from tests.spark.cluster import SETTINGS, cluster
 
 SECONDS = 7.0
 
@@ -94,48 +90,13 @@ def test_a_broker_with_a_quantum_of_a_hundred_thousand_fails(spark, tmp_path: Pa
 
 def test_a_standalone_cluster_from_the_wheel_runs_the_fairness_job(recorded, tmp_path) -> None:
     """Through the command line, as a user would: no code differs from the embedded form."""
-    home = Path(pyspark.__file__).parent
-    environ = {
-        **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(find_java().home),
-        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
-    }  # fmt: skip
-
-    def daemon(*words: str) -> subprocess.Popen[bytes]:
-        log = (tmp_path / f"{words[0].rpartition('.')[2]}.log").open("wb")
-        command = [str(home / "bin" / "spark-class"), *words]
-        return subprocess.Popen(command, env=environ, stdout=log, stderr=log, cwd=tmp_path)
-
-    deploy = "org.apache.spark.deploy"
-    started = [daemon(f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "0",
-                      "--webui-port", "0")]  # fmt: skip
-    log = tmp_path / "Master.log"
-    try:
-        found: list[str] = []
-
-        def listening() -> bool:
-            found[:] = re.findall(r"spark://127\.0\.0\.1:\d+", log.read_text(errors="replace"))
-            return bool(found)
-
-        wait_until(listening, 60, "the master's address")
-        size = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
-        work = ["--work-dir", str(tmp_path / "work"), "--host", "127.0.0.1"]
-        started.append(daemon(f"{deploy}.worker.Worker", found[0], *size, *work))
+    with cluster(tmp_path) as (master, environ, _):
         words = ["pipeline", "fairness", "--journal", str(recorded[0]), "--queue", "jobs"]
-        words += ["--window", "1s", "--json", "--master", found[0]]
-        for setting in ("spark.executor.memory=512m", "spark.sql.shuffle.partitions=2",
-                        "spark.driver.host=127.0.0.1", "spark.sql.codegen.wholeStage=false",
-                        "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1",
-                        "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1"):  # fmt: skip
-            words += ["--conf", setting]
+        words += ["--window", "1s", "--json", "--master", master, *SETTINGS]
         done = subprocess.run(
             [sys.executable, "-m", "fila.cli.main", *words],
             env=environ, capture_output=True, text=True, timeout=240,
         )  # fmt: skip
-    finally:
-        for process in started:
-            process.terminate()
-            process.wait(20)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["queues"][0]["verdict"] == "PASS"

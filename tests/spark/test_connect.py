@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
+from fila.client.sync import FilaClient
 from fila.spark.java import find_java
-from tests.e2e.process import wait_until
+from tests.e2e.process import Broker, wait_until
 from tests.spark.conftest import write
 from tests.spark.test_fairness import traffic
 
@@ -91,6 +93,22 @@ def test_the_cores_replay_runs_on_the_remote_workers(remote: str, tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["calibration"][0]["trusted"] is True
+
+
+def test_the_archive_job_is_the_same_over_spark_connect(remote: str, tmp_path: Path) -> None:
+    with Broker(tmp_path / "data") as broker:
+        address = "{}:{}".format(*broker.address)
+        with FilaClient(address) as client:
+            client.create_queue("q")
+            client.enqueue_many(("q", None, str(number)) for number in range(300))
+            target = tmp_path / "lake"
+            words = ["--addr", address, "--queue", "q", "--to", str(target), "--rows", "200"]
+            done = pipeline("archive", *words, "--json", "--remote", remote)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["archived"][0]["rows"] == 300
+            assert [one.depth + one.in_flight for one in client.list_queues()] == [0, 0]
+    found = pq.read_table(target).column("payload").to_pylist()
+    assert sorted(map(int, found)) == list(range(300))
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`fila pipeline …`: reports over the lifecycle journal, on Spark.
+"""`fila pipeline …`: reports over the lifecycle journal, on Spark; jobs are in `pipeline_jobs`.
 
 Owns the command line and where a report goes. The jobs are in `fila.spark`, which is imported only
 when one runs: the rest of the command line needs neither Spark nor Java.
@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fila.cli import pipeline_jobs
 from fila.cli.failure import EXIT_FAILED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import note, say, say_json, table
@@ -30,9 +31,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "pipeline",
-        "reports over the journal, on Spark: was it fair, and why did a tenant wait",
-        about="Read the journal a broker writes (journal.enabled = true) with Spark: embedded in\n"
-        "this machine by default, or on a cluster. Needs pip install 'fila[spark]' and Java 17+.",
+        "on Spark: reports over the journal, and jobs between queues and files",
+        about="Read the journal a broker writes (journal.enabled = true), and archive, replay and\n"
+        "import messages, with Spark: embedded in this machine by default, or on a cluster. Needs\n"
+        "pip install 'fila[spark]' and Java 17+.",
         examples="  fila pipeline doctor --journal data/journal\n"
         "  fila pipeline fairness --from 1h --output html",
     )
@@ -106,6 +108,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     _window(report)
     _top(report)
+    pipeline_jobs.add_parsers(verb, _pair, _duration_s)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,22 +117,9 @@ def run(args: argparse.Namespace) -> int:
     from fila.spark.session import SparkUnavailable
 
     try:
-        from fila.spark.command import Request
-        from fila.spark.command import run as run_request
-
-        reports = run_request(
-            Request(
-                args.verb,
-                args.journal,
-                args.start,
-                args.end,
-                args.queue,
-                args.master,
-                args.remote,
-                dict(args.conf),
-                {**vars(args), **{name: dict(vars(args).get(name, ())) for name in _PAIRS}},
-            )
-        )
+        reports = _reports(args)
+        if isinstance(reports, int):
+            return reports
         for where in destinations:
             _write(reports, where, args)
     except (JavaMissing, SparkUnavailable) as error:
@@ -141,6 +131,28 @@ def run(args: argparse.Namespace) -> int:
             raise Failure(str(error)) from error
         raise
     return EXIT_FAILED if any(report.failed for report in reports) else 0
+
+
+def _reports(args: argparse.Namespace) -> list[Report] | int:
+    if args.verb in pipeline_jobs.VERBS:
+        made = pipeline_jobs.run(args)
+        return made if isinstance(made, int) else [made]
+    from fila.spark.command import Request
+    from fila.spark.command import run as run_request
+
+    return run_request(
+        Request(
+            args.verb,
+            args.journal,
+            args.start,
+            args.end,
+            args.queue,
+            args.master,
+            args.remote,
+            dict(args.conf),
+            {**vars(args), **{name: dict(vars(args).get(name, ())) for name in _PAIRS}},
+        )
+    )
 
 
 def _write(reports: list[Report], where: tuple[str, str], args: argparse.Namespace) -> None:
@@ -302,7 +314,7 @@ def _whatif(verb: Subparsers) -> None:
 def _destinations(args: argparse.Namespace) -> list[tuple[str, str]]:
     """Where the report goes: a form, and for some a path."""
     found = []
-    for text in args.output or ["json" if args.json else "table"]:
+    for text in getattr(args, "output", None) or ["json" if args.json else "table"]:
         form, _, path = text.partition(":")
         if form not in ("table", "json", "csv", "parquet", "html"):
             raise usage(f'"{text}" is no output; use table, json, csv, parquet:PATH or html')

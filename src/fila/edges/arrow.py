@@ -12,7 +12,6 @@ from fila.core.browse import DELAYED, LEASED, READY, Seen, ready_ns
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
 from fila.core.rows import ID_AT
-from fila.wire.ids import id_text
 from fila.wire.message import decode_headers, payload_of
 
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 _US: Final = 1_000
 _STATE_NAMES: Final = {READY: "ready", DELAYED: "delayed", LEASED: "leased"}
 _NO_HEADERS: Final = b"\x00\x00"
+_BARE_PAYLOAD_AT: Final = 6  # after no headers and the payload's length, which is the rest
+_ID_TEXT_BYTES: Final = 36
+_DIGITS_AT: Final = [at for at in range(_ID_TEXT_BYTES) if at not in (8, 13, 18, 23)]
 
 _schema: pa.Schema | None = None
 
@@ -72,12 +74,17 @@ def _stream(
         if size:
             time = pa.timestamp("us", "UTC")
             bodies = [entry[BODY] for entry in entries]
-            ids = [id_text(entry[KEY][ID_AT:]) for entry in entries]
             enqueued = [entry[ENQUEUED] // _US for entry in entries]
             arrays = [
-                pa.array(ids, pa.binary()).cast(pa.string()),
+                _ids(pa, entries),
                 pa.repeat(pa.scalar(queue, pa.string()), size),
-                pa.array([payload_of(body) for body in bodies], pa.binary()),
+                pa.array(
+                    [
+                        body[_BARE_PAYLOAD_AT:] if body[:2] == _NO_HEADERS else payload_of(body)
+                        for body in bodies
+                    ],
+                    pa.binary(),
+                ),
                 _headers(pa, bodies),
                 pa.array(fairness_keys, pa.binary()).cast(pa.string()),
                 pa.array([entry[WEIGHT] for entry in entries], pa.uint32()),
@@ -113,6 +120,19 @@ def _schema_of(pa: Any) -> pa.Schema:
             ]
         )
     return _schema
+
+
+def _ids(pa: Any, entries: list[Entry]) -> Any:
+    """All ids as text at once, as the buffer of a string column: one by one they would cost a fifth
+    of all the work here."""
+    import numpy as np
+
+    ids = np.frombuffer(b"".join([entry[KEY][ID_AT:] for entry in entries]), np.uint8)
+    nibbles = np.stack((ids >> 4, ids & 15), axis=1).reshape(len(entries), 32)
+    text = np.full((len(entries), _ID_TEXT_BYTES), ord("-"), np.uint8)
+    text[:, _DIGITS_AT] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
+    ends = np.arange(0, text.size + 1, _ID_TEXT_BYTES, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(entries), pa.py_buffer(ends), pa.py_buffer(text))
 
 
 def _headers(pa: Any, bodies: list[bytes]) -> Any:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONNECT_PORT: Final = 15_002
 _CONNECT_S: Final = 10.0
 EMBEDDED: Final = "local[*]"
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 _CLEAR_LINE: Final = "\r\x1b[K"
 _INTERVAL_S: Final = 0.2
 _SHOWN_LINES: Final = 12
@@ -71,18 +72,25 @@ def get_spark(
         return _connect(builder, remote, conf or {})
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
+    if not master and _GATEWAY in os.environ:
+        # spark-submit started this process: it has said where, and shipped the package.
+        return _configured(builder, settings).getOrCreate()
     master = master or EMBEDDED
     if master.startswith("local"):
         # A laptop's name often resolves to nothing the driver could listen on.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings.setdefault("spark.driver.memory", "2g")
         settings.setdefault("spark.sql.shuffle.partitions", "4")
-    builder = builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = _started(builder, master)
+    package = None
     if not master.startswith("local"):
-        spark.sparkContext.addPyFile(str(_package_zip()))
+        # Executors get the package as a file of the application. The processes Spark starts beside
+        # the driver (it plans reads and asks streams there) do not: they inherit this.
+        package = package_zip()
+        paths = [str(package), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    spark = _started(_configured(builder.master(master), settings), master)
+    if package is not None:
+        spark.sparkContext.addPyFile(str(package))
     return spark
 
 
@@ -100,6 +108,12 @@ def working(spark: SparkSession, what: str) -> Iterator[None]:
     finally:
         done.set()
         line.join()
+
+
+def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession.Builder:
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder
 
 
 def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
@@ -123,12 +137,9 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
 def _connect(builder: SparkSession.Builder, remote: str, conf: Mapping[str, str]) -> SparkSession:
     _answers(remote)
     try:
-        builder = builder.remote(remote)
-        for name, value in conf.items():
-            builder = builder.config(name, value)
-        spark = builder.getOrCreate()
+        spark = _configured(builder.remote(remote), conf).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        spark.addArtifacts(str(_package_zip()), pyfile=True)
+        spark.addArtifacts(str(package_zip()), pyfile=True)
         return spark
     except ImportError as error:
         raise SparkUnavailable(
@@ -149,14 +160,15 @@ def _answers(remote: str) -> None:
         raise SparkUnavailable(f"no Spark Connect server at {remote}: {error}") from error
 
 
-def _package_zip() -> Path:
+def package_zip() -> Path:
     """This package as one file, for workers that do not have it installed."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     target = Path(tempfile.mkdtemp(prefix="fila-spark-")) / "fila.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(root.rglob("*")):
-            if path.suffix in (".py", ".json", ".lua"):
-                archive.write(path, f"fila/{path.relative_to(root)}")
+        for package in ("fila", "pyspark_fila"):
+            for path in sorted((root / package).rglob("*")):
+                if path.suffix in (".py", ".json", ".lua"):
+                    archive.write(path, str(path.relative_to(root)))
     return target
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -105,28 +107,37 @@ def _messages(batch: Any, queue: str, first: int) -> Iterator[NewMessage]:
     names = batch.schema.names
     count = batch.num_rows
 
-    def column(name: str, missing: Any) -> Sequence[Any]:
+    def column(name: str, missing: Any, made: Any = None) -> Iterable[Any]:
         if name not in names:
-            return [missing] * count
-        values: list[Any] = batch.column(name).to_pylist()
-        return [missing if value is None else value for value in values]
+            return repeat(missing, count)
+        found = batch.column(name)
+        values: list[Any] = found.to_pylist()
+        if found.null_count:
+            values = [missing if value is None else value for value in values]
+        return map(made, values) if made else values
 
-    payloads = batch.column("payload").to_pylist()
+    body = batch.column("payload")
+    if body.null_count:
+        at = body.to_pylist().index(None)
+        raise SourceError(f"row {first + at} of this task has no payload; nothing of it was stored")
     queues = column("queue", queue)
-    if None in payloads or "" in queues:
-        what = "payload" if None in payloads else "queue"
-        at = payloads.index(None) if None in payloads else queues.index("")
-        raise SourceError(f"row {first + at} of this task has no {what}; nothing of it was stored")
+    if not queue:
+        queues = list(queues)
+        if "" in queues:
+            at = queues.index("")
+            raise SourceError(f"row {first + at} of this task names no queue; nothing was stored")
+    # A cast from text costs nothing for a column, but an encode for every string.
+    payloads = body.cast(pa.binary()).to_pylist()
     return map(
         NewMessage,
         queues,
         payloads,
-        map(dict, column("headers", ())),
+        column("headers", None, dict),
         column("delay_ms", 0),
         column("idempotency_key", ""),
         column("fairness_key", ""),
         column("weight", 0),
-        map(tuple, column("throttle_keys", ())),
+        column("throttle_keys", (), tuple),
     )
 
 
