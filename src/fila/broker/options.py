@@ -6,6 +6,7 @@ queue without an on_enqueue hook: a hook is the operator's policy and decides al
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT, DELAY_MS_MAX, Assignment
@@ -47,6 +48,10 @@ def assignment_of(one: Options) -> Assignment:
     """Where the message wants to stand."""
     if not (one.fairness_key or one.weight or one.throttle_keys):
         return DEFAULT_ASSIGNMENT
-    keys = tuple(sorted(set(one.throttle_keys))) if one.throttle_keys else ()
-    fairness_key = one.fairness_key or DEFAULT_ASSIGNMENT.fairness_key
-    return Assignment(fairness_key, one.weight or 1, keys)
+    return _assignment(one.fairness_key, one.weight, one.throttle_keys)
+
+
+@lru_cache(maxsize=4_096)  # bulk writers name few places often
+def _assignment(fairness_key: bytes, weight: int, throttle_keys: tuple[bytes, ...]) -> Assignment:
+    keys = tuple(sorted(set(throttle_keys))) if throttle_keys else ()
+    return Assignment(fairness_key or DEFAULT_ASSIGNMENT.fairness_key, weight or 1, keys)

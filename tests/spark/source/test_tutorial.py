@@ -31,5 +31,5 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     shown = re.search(r"^```text\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert shown is not None
     assert shown[1] in said  # the table on the page is the table that comes out
-    assert "20 mended orders charged" in said
+    assert "50 orders charged now" in said
     assert "30 letters archived" in said

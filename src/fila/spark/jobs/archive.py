@@ -63,12 +63,14 @@ def _watch(query: StreamingQuery, told: Callable[[Archived], None]) -> Archived:
             told(Archived(sum(rows.values()), len(rows)))
     except KeyboardInterrupt:
         query.stop()
-    _count(query, rows)
     query.awaitTermination()  # raises what went wrong
+    _count(query, rows)  # over Spark Connect the last batches are told only now
     return Archived(sum(rows.values()), len(rows))
 
 
 def _count(query: StreamingQuery, rows: dict[int, int]) -> None:
     for progress in query.recentProgress:
-        if progress["numInputRows"]:
-            rows[progress["batchId"]] = progress["numInputRows"]
+        # Over Spark Connect the sum is not filled in, only what each source gave.
+        count = sum(source.numInputRows for source in progress.sources)
+        if count:
+            rows[progress.batchId] = count

@@ -112,9 +112,11 @@ def _messages(batch: Any, queue: str, first: int) -> Iterator[NewMessage]:
             return repeat(missing, count)
         found = batch.column(name)
         values: list[Any] = found.to_pylist()
+        if made is not None:
+            return [missing if value is None else made(value) for value in values]
         if found.null_count:
-            values = [missing if value is None else value for value in values]
-        return map(made, values) if made else values
+            return [missing if value is None else value for value in values]
+        return values
 
     body = batch.column("payload")
     if body.null_count:
