@@ -49,7 +49,7 @@ test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  tests/broker tests/client tests/edges -n auto --dist worksteal
 
-test: $(READY) java chromium  ## lint, types, contracts, tests, and 200 simulated seeds
+test: $(READY) java chromium $(if $(shell command -v npm),$(MODULES))  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -83,13 +83,15 @@ demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (u
 java: $(READY)  ## find Java 17+ for Spark, or install it (apt, as root)
 	@$(BIN)/python -m fila.spark.java >/dev/null 2>&1 \
 	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
-	       && echo "installing Java for Spark …" && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } \
+	       && echo "installing Java for Spark …" && apt-get update -qq >/dev/null \
+	       && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } \
 	  || $(BIN)/python -m fila.spark.java
 
 chromium:  ## find Chromium for the dashboard's tests, or install it (apt, as root)
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
 	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
-	       && echo "installing Chromium …" && apt-get install -y -qq chromium >/dev/null; } \
+	       && echo "installing Chromium …" && apt-get update -qq >/dev/null \
+	       && apt-get install -y -qq chromium >/dev/null; } \
 	  || { echo "the dashboard's tests need Chromium: apt-get install chromium"; exit 1; }
 
 $(MODULES): dashboard/package-lock.json dashboard/package.json

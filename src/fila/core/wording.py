@@ -102,10 +102,11 @@ def _cause(document: Document) -> str:
     if cause == NO_CONSUMER:
         if document["consumers"] == 0:
             return "Nobody consumes the queue."
-        return (
-            f"None of the {document['consumers']} consumers has credit: "
-            f"{document['in_flight']} messages are in flight and not yet acknowledged."
-        )
+        consumers = document["consumers"]
+        who = "Its one consumer has no" if consumers == 1 else f"None of {consumers} consumers has"
+        held = document["in_flight"]
+        are = "message is" if held == 1 else "messages are"
+        return f"{who} credit: {held} {are} in flight and not yet acknowledged."
     if cause == THROTTLED:
         bucket = document["bucket"]
         text = (
