@@ -124,7 +124,7 @@ def test_consumers_without_credit_are_told_from_none() -> None:
     turns.wait(SECOND)
     found = ask(turns, b"a")
     assert found["waiting_for"] == "no_consumer"
-    assert "has credit: 1 messages are in flight" in found["sentence"]
+    assert "Its one consumer has no credit: 1 message is in flight" in found["sentence"]
 
 
 def test_a_retry_delay_tells_when_it_ends_and_what_went_before() -> None:
