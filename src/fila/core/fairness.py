@@ -98,8 +98,15 @@ class FairnessKey:
             self._promote(oldest, current, active_ns)
 
     def entitled_at(self, clock: float) -> float:
-        """What was its due up to now, in messages; `clock` is the ring's."""
-        return self.entitled + self.weight * (clock - self.joined) if self.active else self.entitled
+        """What was its due up to now, in messages; `clock` is the ring's.
+
+        Its weight's part of what was handed out while it stood in the ring, but never more than it
+        had to send: a key with a few messages is not owed what it could not have used."""
+        if not self.active:
+            return self.entitled
+        due = self.entitled + self.weight * (clock - self.joined)
+        wanted = float(self.served + self.pending)
+        return due if due < wanted else wanted
 
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
         current.lost_since = active_ns
@@ -148,7 +155,8 @@ class Ring:
             if self.head is key:
                 self.head = after
         key.before = key.after = None
-        key.entitled = key.entitled_at(self.clock)
+        # Who leaves with nothing more to send has had its due, whenever that was.
+        key.entitled = key.entitled_at(self.clock) if key.pending else float(key.served)
         key.active = False
         self.keys -= 1
         self.weight -= key.weight

@@ -181,9 +181,7 @@ class Pulse:
             since = meter.since
             if not pending and since[0] == delivered and since[1] == key.entitled:
                 continue
-            entitled = key.entitled
-            if key.active:
-                entitled += key.weight * (clock - key.joined)
+            entitled = key.entitled_at(clock)
             if key.name not in tracked:
                 score = score_of(delivered - since[2], entitled - since[3], pending)
                 candidates.append((score, key))
