@@ -72,11 +72,11 @@ def test_no_key_is_due_more_than_it_had_to_send(
         outcome = turns.turn(turns.messages("q", b"k%d" % key, count, weight))
         turns.ack("q", outcome.ids()[:3])
     queue = turns.machine.state.queues["q"]
-    for key in queue.keys.values():
-        found = key.entitled_at(queue.ring.clock)
-        assert 0 <= found <= key.served + key.pending
-        if not key.pending:
-            assert found == key.served
+    for one in queue.keys.values():
+        found = one.entitled_at(queue.ring.clock)
+        assert 0 <= found <= one.served + one.pending
+        if not one.pending:
+            assert found == one.served
 
 
 def test_no_key_strays_from_its_due_by_more_than_a_visit() -> None:
