@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.process import wait_until
 from tests.spark.cluster import SETTINGS, cluster
 from tests.spark.source.conftest import fill, held, parquet_numbers, wait_for_empty
@@ -24,6 +26,7 @@ def archive(address: str, queue: str, target: Path, *words: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_driver_killed_three_times_archives_every_message_once(
     spark, address, client, queue, tmp_path: Path
 ) -> None:
@@ -49,6 +52,7 @@ def test_a_driver_killed_three_times_archives_every_message_once(
     assert held(client, queue) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_standalone_cluster_archives_through_the_death_of_an_executor(
     spark, address, client, queue, tmp_path: Path
 ) -> None:

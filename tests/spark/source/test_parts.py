@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,20 @@ def test_a_stream_reads_the_same_rows_however_often_it_is_asked(source, client, 
     assert rows_of(reader, partitions) == first
     assert rows_of(reader, reader.partitions(start, end)) == first
     assert held(client, queue) == (60, 40)
+
+
+def test_twins_of_a_task_read_the_same_rows_at_the_same_time(source, client, queue) -> None:
+    """As speculative execution starts them; neither leases what the other does not see."""
+    fill(client, queue, 500)
+    reader = source.stream_reader(maxrowsperbatch="200")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
+    partitions = reader.partitions(start, end)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: rows_of(reader, partitions), range(4)))
+    assert len(found[0]) == 200
+    assert found.count(found[0]) == 4
+    assert held(client, queue) == (300, 200)
 
 
 def test_a_reader_of_the_next_run_finds_what_was_leased_before(source, client, queue) -> None:

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.process import Broker
 from tests.spark.source.conftest import address_of
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "pipeline" / "tutorial.md"
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path) -> None:
     cells = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(cells) == 5
