@@ -44,7 +44,7 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
     )  # fmt: skip
     archive.add_argument(
         "--rows", metavar="N", type=whole_number(1, "a number of rows"), default=0,
-        help="most messages of a batch (default 100000)",
+        help="most messages of a batch (default 50000)",
     )  # fmt: skip
     archive.add_argument(
         "--visibility", metavar="TIME", type=duration_s, default=0.0,
