@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fila.core.command import Command
-from fila.core.effect import BatchLeased, Delivery, Effects, Ended, Event
+from fila.core.effect import BatchLeased, Delivery, Ended, Event
+from fila.core.effects import Effects
 from fila.core.machine import Reply
 
 

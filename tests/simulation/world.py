@@ -23,7 +23,7 @@ from fila.core.command import (
     ResumeQueue,
     SetConfig,
 )
-from fila.core.effect import Effects
+from fila.core.effects import Effects
 from fila.core.load import load
 from fila.core.machine import Machine, Reply
 from fila.core.rows import ID_AT

@@ -48,7 +48,8 @@ from fila.core.command import (
     StoreAuth,
     Withdraw,
 )
-from fila.core.effect import BatchLeased, Delivery, Effects
+from fila.core.effect import BatchLeased, Delivery
+from fila.core.effects import Effects
 from fila.core.lane import BODY, KEY
 from fila.core.machine import Machine, Reply
 from fila.core.rejection import Rejection

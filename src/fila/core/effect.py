@@ -1,15 +1,11 @@
-"""Effects: what a turn wants done. Nothing leaves the broker before its batches are stored."""
+"""What a turn's effects are made of: deliveries, events, what ended and what was leased."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from fila.core.batch import Batch
 from fila.core.consumer import Consumer
 from fila.core.lane import Entry, Lane
-
-if TYPE_CHECKING:
-    from fila.core.trail import Trail
 
 
 class Waits(NamedTuple):
@@ -106,13 +102,3 @@ class Event(NamedTuple):
     body_bytes: int = 0
     source_queue: str = ""
     key_leased: int = 0  # snapshot: leased messages of the key
-
-
-class Effects(NamedTuple):
-    """A turn's outcome: store the batches as one, then let the rest go, in order."""
-
-    batches: list[Batch]
-    deliveries: list[Delivery]
-    ended: list[Ended]
-    events: Trail
-    batches_leased: list[BatchLeased]

@@ -50,7 +50,8 @@ from fila.core.command import (
     Withdraw,
 )
 from fila.core.consumer import Consumer
-from fila.core.effect import Effects, Event
+from fila.core.effect import Event
+from fila.core.effects import Effects
 from fila.core.events import eligible
 from fila.core.lane import STALL, STAMP, Entry, Lane
 from fila.core.lease import Failed
