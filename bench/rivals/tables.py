@@ -48,6 +48,8 @@ def tables(found: Sequence[Measurement]) -> dict[str, list[Row]]:
 
 def standing(found: Sequence[Measurement]) -> list[str]:
     """In words: where Fila is behind, and where it is ahead."""
+    if all(one["parameters"]["broker"] != BEST for one in found):
+        return [f"{BEST} did not take part: nothing is said of it."]
     behind, ahead = [], []
     for case, (_, deciding, _) in CONTESTS.items():
         for one in found:
