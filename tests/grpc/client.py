@@ -41,6 +41,7 @@ class Client:
             self.channel = grpc.secure_channel(target, credentials, every)
         self.metadata = [("authorization", f"Bearer {key}")] if key is not None else []
         self._methods: dict[str, Any] = {}
+        self._consumed: list[Consumed] = []  # the library cancels a call that nobody holds
         for file in (service_pb2, bulk_pb2, admin_pb2, health_pb2, reflection_pb2):
             for service in file.DESCRIPTOR.services_by_name.values():
                 self._add(service)
@@ -72,7 +73,8 @@ class Client:
     def consume(self, queue: str, prefetch: int = 0, **options: Any) -> Consumed:
         options.setdefault("timeout", None)
         request = service_pb2.ConsumeRequest(queue=queue, prefetch=prefetch)
-        return Consumed(self.call("Consume", request, **options))
+        self._consumed.append(Consumed(self.call("Consume", request, **options)))
+        return self._consumed[-1]
 
     def ack(self, queue: str, *ids: str) -> list[service_pb2.AckResult]:
         messages = [service_pb2.AckMessage(queue=queue, message_id=id) for id in ids]

@@ -132,7 +132,8 @@ def test_a_new_project_runs(spark, client, queue, address, tmp_path, monkeypatch
     # On the shared session: its processes do not know this broker by the environment.
     job = (folder / "job.py").read_text()
     job = job.replace('.format("fila")', f'.format("fila").option("address", "{address}")')
-    exec(compile(job, "job.py", "exec"), {"__name__": "__main__"})
+    exec(compile(job, "job.py", "exec"), {"__name__": "__main__", "__file__": "job.py"})
+    assert (folder / "checkpoint").is_dir()
     assert [one.payload for one in client.browse(queue)] == [b"7"]
     assert held(client, f"{queue}.dlq") == (0, 0)
     monkeypatch.syspath_prepend(str(folder))

@@ -30,6 +30,7 @@ _JOB: Final = '''"""Dead letters of {queue}: count them, mend them, send them ag
 
 import os
 import sys
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
@@ -37,6 +38,7 @@ from pyspark.sql import functions as fn
 from fila.spark.session import get_spark
 
 QUEUE = "{queue}"
+CHECKPOINT = Path(__file__).resolve().parent / "checkpoint"
 
 
 def by_key(letters: DataFrame) -> DataFrame:
@@ -65,7 +67,7 @@ def main() -> None:
             mended(spark.readStream.format("fila").load(QUEUE + ".dlq"))
             .writeStream.format("fila")
             .option("queue", QUEUE)
-            .option("checkpointLocation", "checkpoint")
+            .option("checkpointLocation", str(CHECKPOINT))
             .trigger(availableNow=True)
             .start()
         )
