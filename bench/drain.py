@@ -89,6 +89,7 @@ class TimedStore:
     def __init__(self, store: RocksStore) -> None:
         self._store = store
         self.get = store.get
+        self.get_many = store.get_many
         self.sync = store.sync
         self.close = store.close
         self.pages_ns: list[int] = []

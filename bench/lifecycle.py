@@ -38,6 +38,9 @@ class NullStore:
     def get(self, family: int, key: bytes) -> bytes | None:
         return None
 
+    def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
+        return [None] * len(keys)
+
     def scan(
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]:

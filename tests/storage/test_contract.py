@@ -82,6 +82,14 @@ def test_what_is_not_there_reads_as_none(opened: Opened) -> None:
     assert opened.store.scan(MESSAGES, b"", b"\xff", 10, 10) == []
 
 
+def test_many_rows_are_read_at_once_in_the_order_they_are_asked_for(opened: Opened) -> None:
+    opened.write(put(b"a", b"1"), put(b"b", b"2"), put(b"c", b"3", LEASES))
+    asked = [b"b", b"c", b"a", b"b", b""]
+    assert opened.store.get_many(MESSAGES, asked) == [b"2", None, b"1", b"2", None]
+    assert opened.store.get_many(MESSAGES, []) == []
+    assert opened.store.snapshot().get_many(MESSAGES, asked) == [b"2", None, b"1", b"2", None]
+
+
 def test_values_are_kept_byte_by_byte(opened: Opened) -> None:
     value = bytes(range(256)) * 5
     opened.write(put(b"\0\xff\0", value), put(b"\0", b""))

@@ -41,6 +41,10 @@ class Reader(Protocol):
 
     def get(self, family: int, key: bytes) -> bytes | None: ...
 
+    def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
+        """What `get` says of each key, in their order."""
+        ...
+
     def scan(
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]:

@@ -7,7 +7,7 @@ membership is stored in the same batch of rows as the leases; a crash finds both
 
 from __future__ import annotations
 
-from fila.core import effect, lease_batch, rejection, rows, settlement
+from fila.core import effect, lease_batch, rejection, reread, rows, settlement
 from fila.core.command import (
     Ack,
     AckBatch,
@@ -22,7 +22,7 @@ from fila.core.command import (
 )
 from fila.core.consumer import Consumer
 from fila.core.effect import BatchLeased, Event
-from fila.core.lane import Entry, Lane, entry_of
+from fila.core.lane import Lane, entry_of
 from fila.core.lease_batch import LeaseBatch
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
@@ -218,17 +218,17 @@ def _not_open(name: str, queue: str) -> Rejection:
 
 
 def _tell_again(state: State, batch: LeaseBatch, request: int) -> None:
-    entries: list[Entry] = []
+    keys: list[bytes] = []
     lanes: list[Lane] = []
     leased = batch.queue.leased
     for one in batch.leases.values():
         for key in one.keys:
             held = leased.get(key[rows.ID_AT :])
             if held is not None and held[0] is one:
-                value = state.reader.get(rows.MESSAGES, key)
-                assert value is not None, f"leased message row {key.hex()} is missing"
-                entries.append(entry_of(key, value))
+                keys.append(key)
                 lanes.append(held[1])
+    values = reread.stored(state.reader, keys)
+    entries = [entry_of(key, value) for key, value in zip(keys, values, strict=True)]
     told = BatchLeased(
         request, batch.queue.name, batch.leased_ns, batch.expires_ns, True, entries, lanes
     )

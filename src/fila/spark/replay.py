@@ -152,6 +152,9 @@ class _Rows:
     def get(self, family: int, key: bytes) -> bytes | None:
         return self._messages.get(key) if family == rows.MESSAGES else None
 
+    def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
+        return [self.get(family, key) for key in keys]
+
     def scan(
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]:

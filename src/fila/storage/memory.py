@@ -26,6 +26,10 @@ class MemoryStore:
     def get(self, family: int, key: bytes) -> bytes | None:
         return self._rows[family].get(key)
 
+    def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
+        rows = self._rows[family]
+        return [rows.get(key) for key in keys]
+
     def scan(
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]:

@@ -1,0 +1,39 @@
+"""Reading many stored messages by their keys: what is leased, told once more.
+
+Owns the way to them, not their meaning. Messages leased together stand together in their lanes, so
+a scan from the first to the last of a lane finds them at a quarter of the price of single reads.
+It looks at twice as many rows as are wanted, at most; what it did not meet is read by key.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fila.core import rows
+from fila.core.batch import Reader
+
+_SCANNED_MIN: Final = 8  # fewer rows of a lane are not worth a scan
+_ALL: Final = 1 << 62
+
+
+def stored(reader: Reader, keys: list[bytes]) -> list[bytes]:
+    """The value of each message row, in the order of the keys. All of them exist."""
+    by_lane: dict[bytes, list[bytes]] = {}
+    for key in keys:
+        lane = key[: rows.STAMP_AT]
+        own = by_lane.get(lane)
+        if own is None:
+            by_lane[lane] = [key]
+        else:
+            own.append(key)
+    found: dict[bytes, bytes] = {}
+    for own in by_lane.values():
+        if len(own) >= _SCANNED_MIN:
+            start, end = min(own), max(own) + b"\0"
+            found.update(reader.scan(rows.MESSAGES, start, end, 2 * len(own), _ALL))
+    missing = [key for key in keys if key not in found]
+    if missing:
+        for key, read in zip(missing, reader.get_many(rows.MESSAGES, missing), strict=True):
+            assert read is not None, f"leased message row {key.hex()} is missing"
+            found[key] = read
+    return [found[key] for key in keys]
