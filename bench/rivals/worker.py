@@ -80,7 +80,7 @@ def consume(seat: Seat, client: Client, told: dict[str, Any]) -> None:
             for _, payload in messages:
                 latencies.add(now_ns - _U64.unpack_from(payload)[0])
         if messages:
-            client.settle()
+            client.settle(wait=told["stamped"])
             seat.add_acked(len(messages))
     latencies.write(told["samples"])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fila
 from fila.client import errors
 from fila.client.address import Address, parse_address
-from fila.client.batch import Collector, Item
+from fila.client.batch import ENOUGH, Collector, Item
 from fila.client.options import Options, check_prefetch
 from fila.client.outgoing import CHUNK_MESSAGES, chunks
 from fila.client.reconnect import Backoff
@@ -120,6 +120,17 @@ def test_collectors_lose_nothing_keep_order_and_respect_their_limits(
         assert len(frame) == 1 or sum(item[1] for item in frame) <= bytes_max
         taken += frame
     assert taken == items
+
+
+def test_a_batch_of_its_own_does_not_wait_for_the_answer_to_another() -> None:
+    collector = Collector(op.ENQUEUE, "auto", 1000, 1 << 20, 0.0)
+    ticket = Ticket()
+    items: list[Item] = [((b"",), 1, ticket, n, "q", "") for n in range(ENOUGH)]
+    collector.frames_in_flight = 1
+    collector.add(items[:-1], 0.0)
+    assert collector.take_due(0.0) is None
+    collector.add(items[-1:], 0.0)
+    assert collector.take_due(0.0) == items
 
 
 def test_a_long_list_is_encoded_piece_by_piece() -> None:

@@ -179,6 +179,43 @@ def test_fire_and_forget_is_counted_and_flushed(
         driver.call(client, "close")
 
 
+def test_batches_handed_over_without_waiting_are_told_of_by_receipts_and_flush(
+    driver: SyncDriver, peer: Peer, broker: TinyBroker
+) -> None:
+    client = driver.open(peer.address)
+    driver.call(client, "create_queue", "q")
+    triples = [("q", None, str(n)) for n in range(300)]
+    receipts = [
+        driver.call(client, "enqueue_many_soon", triples[start : start + 100])
+        for start in (0, 100, 200)
+    ]
+    driver.call(client, "flush")
+    ids = [driver.call(receipt, "result") for receipt in receipts]
+    assert [len(one) for one in ids] == [100, 100, 100]
+    assert [item.payload for item in broker.queues["q"]] == [b"%d" % n for n in range(300)]
+    assert driver.call(driver.call(client, "enqueue_many_soon", []), "result") == []
+    mixed = driver.call(client, "enqueue_many_soon", [("q", None, b"x"), ("nowhere", None, b"y")])
+    with pytest.raises(BatchError) as refused:
+        driver.call(mixed, "result")
+    stored, missing = refused.value.results
+    assert isinstance(stored, str)
+    assert isinstance(missing, QueueNotFoundError)
+    with pytest.raises(QueueNotFoundError):
+        driver.call(client, "flush")
+    with pytest.raises(TypeError):
+        driver.call(client, "enqueue_many_soon", ["no triple"])
+    driver.call(client, "flush")  # what never left is not waited for
+    consumer = driver.call(client, "consume", "q", prefetch=10)
+    taken = [driver.next(consumer).id for _ in range(5)]
+    receipt = driver.call(client, "ack_many_soon", "q", taken)
+    assert driver.call(receipt, "result") is None
+    again = driver.call(client, "ack_many_soon", "q", taken)
+    with pytest.raises(BatchError):
+        driver.call(again, "result")
+    with pytest.raises(MessageNotFoundError):
+        driver.call(client, "close")
+
+
 def test_a_consumer_waits_and_gives_up_when_asked_to(driver: SyncDriver, peer: Peer) -> None:
     client = driver.open(peer.address)
     driver.call(client, "create_queue", "q")

@@ -65,7 +65,7 @@ class Beanstalkd:
                     raise RuntimeError(f"beanstalkd answered {words!r}")
         return [(body[:_TENANT_BYTES].rstrip().decode(), body[_TENANT_BYTES:]) for body in bodies]
 
-    def settle(self) -> None:
+    def settle(self, wait: bool = True) -> None:
         if len(self._held) == 1:
             self._client.delete(self._held[0])
         elif self._held:

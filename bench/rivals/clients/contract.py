@@ -30,7 +30,9 @@ class Client(Protocol):
     def receive(self, limit: int, timeout_s: float) -> list[Message]:
         """Up to `limit` messages, as soon as there is one; none when none came in time."""
 
-    def settle(self) -> None:
-        """Acknowledge everything received since the last call."""
+    def settle(self, wait: bool = True) -> None:
+        """Acknowledge everything received since the last call. Without `wait` it may return before
+        the broker has confirmed that, where the client can; the acks leave with the next receive
+        at the latest."""
 
     def close(self) -> None: ...

@@ -58,9 +58,9 @@ class Nats:
         self._held += messages
         return [(message.subject.rsplit(".", 1)[1], message.data) for message in messages]
 
-    def settle(self) -> None:
+    def settle(self, wait: bool = True) -> None:
         if self._held:
-            self._run(self._settle())
+            self._run(self._settle(wait))
             self._held.clear()
 
     def close(self) -> None:
@@ -70,7 +70,8 @@ class Nats:
         for tenant, payload in messages:
             await self._stream.publish_async(f"{self._queue}.{tenant}", payload, wait_stall=10.0)
 
-    async def _settle(self) -> None:
+    async def _settle(self, wait: bool) -> None:
         for message in self._held:
             await message.ack()
-        await self._connection.flush()
+        if wait:
+            await self._connection.flush()

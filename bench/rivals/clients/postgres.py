@@ -60,7 +60,7 @@ class Postgres:
             found = self._receive_now(limit)
         return found
 
-    def settle(self) -> None:
+    def settle(self, wait: bool = True) -> None:
         if self._holds:
             self._connection.execute("COMMIT")
             self._holds = False

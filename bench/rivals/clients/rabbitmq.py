@@ -56,7 +56,8 @@ class RabbitMq:
             messages.append(message)
         return messages
 
-    def settle(self) -> None:
+    def settle(self, wait: bool = True) -> None:
+        """The protocol does not confirm acks: nothing to wait for."""
         if self._last_tag:
             self._channel.basic_ack(self._last_tag, multiple=True)
             self._last_tag = 0

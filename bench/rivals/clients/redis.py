@@ -51,17 +51,23 @@ class Redis:
         pass
 
     def receive(self, limit: int, timeout_s: float) -> list[Message]:
-        found = self._client.xreadgroup(
+        pipeline = self._client.pipeline(transaction=False)
+        if self._held:
+            pipeline.xack(self._queue, _GROUP, *self._held)  # left over by `settle`
+            self._held.clear()
+        pipeline.xreadgroup(
             _GROUP, self._name, {self._queue: ">"}, count=limit, block=int(timeout_s * 1000)
         )
+        found = pipeline.execute()[-1]
         if not found:
             return []
         entries = found[0][1] if isinstance(found, list) else next(iter(found.values()))[0]
         self._held += [entry[0] for entry in entries]
         return [(fields[b"t"].decode(), fields[b"p"]) for _, fields in entries]
 
-    def settle(self) -> None:
-        if self._held:
+    def settle(self, wait: bool = True) -> None:
+        """Without waiting: in one round trip with the next read."""
+        if self._held and wait:
             self._client.xack(self._queue, _GROUP, *self._held)
             self._held.clear()
 

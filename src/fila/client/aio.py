@@ -99,15 +99,22 @@ class AsyncFilaClient(AsyncBulkMethods):
         If some are refused, raises BatchError: its `results` hold an id or an exception for each.
         """
         ticket = Ticket()
-        link = self._link
         deadline = self._deadline(timeout)
-        for chunk in chunks(messages):
-            link.exchange.enqueue(chunk, ticket, link.loop.time())
-            link.push()
-            await link.complete(ticket, lambda: ticket.admitted, "enqueue_many", deadline)
-        ticket.seal()
-        await link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
+        await self._hand_over(messages, ticket, "enqueue_many", deadline)
+        await self._link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
         return ticket.all()
+
+    async def enqueue_many_soon(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        *,
+        timeout: float | None = None,
+    ) -> AsyncReceipt[list[str]]:
+        """Hand (queue, headers, payload) triples over without waiting for the broker; waits only
+        while too much is under way. `flush` or the receipt tells how it went."""
+        ticket = self._link.exchange.tally.open()
+        await self._hand_over(messages, ticket, "enqueue_many_soon", self._deadline(timeout))
+        return AsyncReceipt(self, ticket, Ticket.all)
 
     async def enqueue_soon(
         self,
@@ -128,7 +135,7 @@ class AsyncFilaClient(AsyncBulkMethods):
         if not ticket.admitted:
             deadline = self._deadline(timeout)
             await link.complete(ticket, lambda: ticket.admitted, "enqueue_soon", deadline)
-        return AsyncReceipt(self, ticket)
+        return AsyncReceipt(self, ticket, Ticket.one)
 
     def consume(self, queue: str, *, prefetch: int = PREFETCH_DEFAULT) -> AsyncConsumer:
         """Subscribe to a queue; iterate over the result with `async for`. At most `prefetch`
@@ -152,13 +159,11 @@ class AsyncFilaClient(AsyncBulkMethods):
 
     async def ack_soon(self, queue: str, message_id: str) -> AsyncReceipt[None]:
         """Settle without waiting for the broker's answer; see `flush`."""
-        link = self._link
-        field = queue_field(queue)
-        ticket = link.exchange.tally.open()
-        link.exchange.ack(queue, field, [message_id], ticket, link.loop.time())
-        ticket.seal()
-        link.push()
-        return AsyncReceipt(self, ticket)
+        return AsyncReceipt(self, self._ack_soon(queue, [message_id]), Ticket.one)
+
+    async def ack_many_soon(self, queue: str, message_ids: Iterable[str]) -> AsyncReceipt[None]:
+        """Settle many messages of a queue without waiting for the broker's answer; see `flush`."""
+        return AsyncReceipt(self, self._ack_soon(queue, list(message_ids)), Ticket.none)
 
     async def nack(
         self, queue: str, message_id: str, error: str = "", *, timeout: float | None = None
@@ -334,6 +339,32 @@ class AsyncFilaClient(AsyncBulkMethods):
         link.exchange.ack(queue, queue_field(queue), ids, ticket, link.loop.time())
         await self._complete(ticket, "ack", timeout)
         return ticket
+
+    def _ack_soon(self, queue: str, ids: list[str]) -> Ticket:
+        link = self._link
+        field = queue_field(queue)
+        ticket = link.exchange.tally.open()
+        link.exchange.ack(queue, field, ids, ticket, link.loop.time())
+        ticket.seal()
+        link.push()
+        return ticket
+
+    async def _hand_over(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        ticket: Ticket,
+        what: str,
+        deadline: Deadline,
+    ) -> None:
+        """Give all of them to the exchange, as it finds room for them, and seal the ticket."""
+        link = self._link
+        try:
+            for chunk in chunks(messages):
+                link.exchange.enqueue(chunk, ticket, link.loop.time())
+                link.push()
+                await link.complete(ticket, lambda: ticket.admitted, what, deadline)
+        finally:
+            ticket.seal()
 
     async def _nack(self, queue: str, ids: list[str], error: str, timeout: float | None) -> Ticket:
         ticket = Ticket()

@@ -4,7 +4,7 @@ Owns waiting for what the exchange brings. Never touches transports.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fila.client.aio_link import AioLink
@@ -139,11 +139,14 @@ class AsyncConsumer:
 class AsyncReceipt(Generic[T]):
     """What became of a call that nobody waited for. Can be awaited."""
 
-    __slots__ = ("_client", "_ticket")
+    __slots__ = ("_answer", "_client", "_ticket")
 
-    def __init__(self, client: "AsyncFilaClient", ticket: Ticket) -> None:
+    def __init__(
+        self, client: "AsyncFilaClient", ticket: Ticket, answer: Callable[[Ticket], T]
+    ) -> None:
         self._client = client
         self._ticket = ticket
+        self._answer = answer
 
     @property
     def done(self) -> bool:
@@ -154,8 +157,7 @@ class AsyncReceipt(Generic[T]):
         ticket = self._ticket
         deadline = self._client._deadline(timeout)
         await self._client._link.wait(ticket, lambda: ticket.done, "receipt", deadline)
-        result: T = ticket.one()
-        return result
+        return self._answer(ticket)
 
     def __await__(self) -> Generator[Any, None, T]:
         return self.result().__await__()

@@ -3,8 +3,8 @@
 Owns the decision when what has been collected becomes a frame. Time is an argument; sending and
 correlating are the exchange's part.
 
-- auto: at once when nothing of this kind is under way, else when an answer comes or the batch is
-  full. Adds no latency to a lone call and makes large batches under load.
+- auto: at once when nothing of this kind is under way or when there is enough for a frame of its
+  own, else when an answer comes. Adds no latency to a lone call and makes large batches under load.
 - linger: when the oldest item has waited `linger_s` or the batch is full.
 - off: one frame per call.
 """
@@ -17,6 +17,7 @@ from fila.client.ticket import Ticket
 # (the item's bytes in pieces, their sum, ticket, index in the ticket, queue, message id or "")
 Item = tuple[tuple[bytes, ...], int, Ticket, int, str, str]
 _BYTES: Final = 1
+ENOUGH: Final = 100  # items that need not wait for company
 
 
 class Collector:
@@ -48,7 +49,7 @@ class Collector:
             return None
         full = len(self._items) >= self._items_max or self._bytes >= self._bytes_max
         if not full:
-            if self._mode == "auto" and self.frames_in_flight:
+            if self._mode == "auto" and self.frames_in_flight and len(self._items) < ENOUGH:
                 return None
             if self._mode == "linger" and now < self._oldest_at + self._linger_s:
                 return None

@@ -4,6 +4,7 @@ Owns waiting for what the exchange brings. Never touches sockets.
 """
 
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -129,11 +130,12 @@ class Consumer:
 class Receipt(Generic[T]):
     """What became of a call that nobody waited for."""
 
-    __slots__ = ("_client", "_ticket")
+    __slots__ = ("_answer", "_client", "_ticket")
 
-    def __init__(self, client: "FilaClient", ticket: Ticket) -> None:
+    def __init__(self, client: "FilaClient", ticket: Ticket, answer: Callable[[Ticket], T]) -> None:
         self._client = client
         self._ticket = ticket
+        self._answer = answer
 
     @property
     def done(self) -> bool:
@@ -146,5 +148,4 @@ class Receipt(Generic[T]):
         deadline = self._client._deadline(timeout)
         with link.lock:
             link.wait(ticket, lambda: ticket.done, "receipt", deadline)
-        result: T = ticket.one()
-        return result
+        return self._answer(ticket)

@@ -110,17 +110,24 @@ class FilaClient(BulkMethods):
         If some are refused, raises BatchError: its `results` hold an id or an exception for each.
         """
         ticket = Ticket()
-        link = self._link
         deadline = self._deadline(timeout)
-        for chunk in chunks(messages):
-            with link.lock:
-                link.exchange.enqueue(chunk, ticket, monotonic())
-                link.push(monotonic())
-                link.complete(ticket, lambda: ticket.admitted, "enqueue_many", deadline)
-        with link.lock:
-            ticket.seal()
-            link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
+        self._hand_over(messages, ticket, "enqueue_many", deadline)
+        with self._link.lock:
+            self._link.complete(ticket, lambda: ticket.done, "enqueue_many", deadline)
         return ticket.all()
+
+    def enqueue_many_soon(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        *,
+        timeout: float | None = None,
+    ) -> Receipt[list[str]]:
+        """Hand (queue, headers, payload) triples over without waiting for the broker; waits only
+        while too much is under way. `flush` or the receipt tells how it went."""
+        with self._link.lock:
+            ticket = self._link.exchange.tally.open()
+        self._hand_over(messages, ticket, "enqueue_many_soon", self._deadline(timeout))
+        return Receipt(self, ticket, Ticket.all)
 
     def enqueue_soon(
         self,
@@ -143,7 +150,7 @@ class FilaClient(BulkMethods):
             if not ticket.admitted:
                 deadline = self._deadline(timeout)
                 link.complete(ticket, lambda: ticket.admitted, "enqueue_soon", deadline)
-        return Receipt(self, ticket)
+        return Receipt(self, ticket, Ticket.one)
 
     def consume(
         self, queue: str, *, prefetch: int = PREFETCH_DEFAULT, timeout: float | None = None
@@ -178,14 +185,11 @@ class FilaClient(BulkMethods):
 
     def ack_soon(self, queue: str, message_id: str) -> Receipt[None]:
         """Settle without waiting for the broker's answer; see `flush`."""
-        link = self._link
-        with link.lock:
-            ticket = link.exchange.tally.open()
-            now = monotonic()
-            link.exchange.ack(queue, queue_field(queue), [message_id], ticket, now)
-            ticket.seal()
-            link.push(now)
-        return Receipt(self, ticket)
+        return Receipt(self, self._ack_soon(queue, [message_id]), Ticket.one)
+
+    def ack_many_soon(self, queue: str, message_ids: Iterable[str]) -> Receipt[None]:
+        """Settle many messages of a queue without waiting for the broker's answer; see `flush`."""
+        return Receipt(self, self._ack_soon(queue, list(message_ids)), Ticket.none)
 
     def nack(
         self, queue: str, message_id: str, error: str = "", *, timeout: float | None = None
@@ -354,6 +358,36 @@ class FilaClient(BulkMethods):
             self._link.exchange.ack(queue, queue_field(queue), ids, ticket, monotonic())
             self._complete(ticket, "ack", timeout)
         return ticket
+
+    def _ack_soon(self, queue: str, ids: list[str]) -> Ticket:
+        link = self._link
+        field = queue_field(queue)
+        with link.lock:
+            ticket = link.exchange.tally.open()
+            now = monotonic()
+            link.exchange.ack(queue, field, ids, ticket, now)
+            ticket.seal()
+            link.push(now)
+        return ticket
+
+    def _hand_over(
+        self,
+        messages: Iterable[tuple[str, Headers, Payload]],
+        ticket: Ticket,
+        what: str,
+        deadline: Deadline,
+    ) -> None:
+        """Give all of them to the exchange, as it finds room for them, and seal the ticket."""
+        link = self._link
+        try:
+            for chunk in chunks(messages):
+                with link.lock:
+                    link.exchange.enqueue(chunk, ticket, monotonic())
+                    link.push(monotonic())
+                    link.complete(ticket, lambda: ticket.admitted, what, deadline)
+        finally:
+            with link.lock:
+                ticket.seal()
 
     def _nack(self, queue: str, ids: list[str], error: str, timeout: float | None) -> Ticket:
         ticket = Ticket()

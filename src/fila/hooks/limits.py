@@ -43,8 +43,8 @@ MEMORY_RESERVE_BYTES: Final = 320 * 1024
 COLLECT_EVERY_BYTES: Final = 160 * 1024
 
 # Assignments are shared between messages; this many are remembered.
-ASSIGNMENTS_KEPT_MAX: Final = 4_096
-ASSIGNMENTS_KEPT_BYTES_MAX: Final = 1024 * 1024
+ASSIGNMENTS_KEPT_MAX: Final = 32_768
+ASSIGNMENTS_KEPT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 CODE_DONE: Final = 0
 CODE_PART: Final = 1
@@ -67,6 +67,7 @@ LUA_LIMITS: Final[dict[str, int]] = {
     "verdict_bytes_per_answer": 32 * 1024,
     "levels_searched": 50,
     "known_max": 256,
+    "unknown_max": 4_096,
     "known_bytes_max": 160,
     # The guard: a look at the clock every so many instructions, more often once a script holds so
     # much memory that single instructions become slow.

@@ -21,6 +21,7 @@ local THROTTLE_KEYS_MAX <const> = limits.throttle_keys_max
 local NUMBER_BYTES_MAX <const> = limits.number_bytes_max
 local KNOWN_BYTES_MAX <const> = limits.known_bytes_max
 local KNOWN_MAX <const> = limits.known_max
+local UNKNOWN_MAX <const> = limits.unknown_max
 
 local function refuse(...)
   raise(format(...), 0)
@@ -111,8 +112,9 @@ end
 
 -- Most messages of a queue get one of a few assignments: those are remembered, by weight, fairness
 -- key and only throttle key as the script gave them, and need no second check. NONE stands for a
--- field that was left out.
-local known, known_count = {}, 0
+-- field that was left out. With more assignments than there is room for, remembering each would
+-- cost more than it saves: after so many unknown ones the memory begins anew, not at once.
+local known, known_count, unknown_count = {}, 0, 0
 local NONE <const> = false
 
 local function can_be_remembered(value)
@@ -121,14 +123,18 @@ local function can_be_remembered(value)
 end
 
 local function remember(weight, key, throttle, packed)
+  if known_count >= KNOWN_MAX then
+    unknown_count = unknown_count + 1
+    if unknown_count < UNKNOWN_MAX then
+      return
+    end
+    known, known_count, unknown_count = {}, 0, 0
+  end
   if
     #packed > KNOWN_BYTES_MAX
     or not (can_be_remembered(weight) and can_be_remembered(key) and can_be_remembered(throttle))
   then
     return
-  end
-  if known_count >= KNOWN_MAX then
-    known, known_count = {}, 0
   end
   local by_key = known[weight] or {}
   local by_throttle = by_key[key] or {}
