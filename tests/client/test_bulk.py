@@ -266,6 +266,21 @@ def test_a_batch_may_travel_as_arrow(driver: SyncDriver, client: Any, queue: str
     assert table["ready_at"].null_count == 100
 
 
+def test_an_open_batch_says_the_same_as_arrow_and_as_messages(
+    driver: SyncDriver, client: Any, queue: str
+) -> None:
+    driver.call(client, "enqueue_messages", list(_varied(queue)))
+    counted = driver.call(client, "lease_batch", queue, "s/0", 1_000, count_only=True)
+    again = driver.call(client, "lease_batch", queue, "s/0", count_only=True)
+    assert (again.again, again.message_count) == (True, counted.message_count)
+    messages = driver.call(client, "lease_batch", queue, "s/0").messages
+    table = pa.ipc.open_stream(
+        driver.call(client, "lease_batch", queue, "s/0", arrow=True).arrow
+    ).read_all()
+    assert _as_rows(table) == [_row(one, None, "leased") for one in messages]
+    assert len(messages) == counted.message_count == 60
+
+
 def test_a_batch_out_of_bounds_is_refused(driver: SyncDriver, client: Any, queue: str) -> None:
     with pytest.raises(InvalidConfigValueError, match="max_messages"):
         driver.call(client, "lease_batch", queue, "s/0", 70_000)
@@ -299,6 +314,62 @@ def test_browsing_sees_every_message_in_its_state_and_takes_none(
     assert late.ready_at_ms - late.enqueued_at_ms == 60_000
     stats = driver.call(client, "get_stats", queue)
     assert (stats.depth, stats.in_flight) == (4, 1)
+
+
+def test_a_page_says_the_same_as_arrow_and_as_messages(
+    driver: SyncDriver, client: Any, queue: str
+) -> None:
+    driver.call(client, "enqueue_messages", list(_varied(queue)))
+    driver.call(client, "lease_batch", queue, "s/0", 20, count_only=True)
+    snapshot = driver.call(client, "browse_open", queue)
+    seen = {}
+    for states in ((), ("ready",), ("delayed", "leased"), ("leased",)):
+        ((start, end),) = snapshot.ranges
+        options: Any = {"states": states, "max_messages": 23}
+        seen[states] = 0
+        while start:
+            place = (snapshot.token, start, end)
+            page = driver.call(client, "browse_page", *place, **options)
+            twin = driver.call(client, "browse_page", *place, **options, arrow=True)
+            found = _as_rows(pa.ipc.open_stream(twin.arrow).read_all())
+            assert found == [_row(one, one.ready_at_ms, one.state) for one in page.messages]
+            assert (twin.next, twin.message_count) == (page.next, page.message_count)
+            seen[states] += page.message_count
+            start = page.next
+    assert seen == {(): 90, ("ready",): 40, ("delayed", "leased"): 50, ("leased",): 20}
+
+
+def _varied(queue: str) -> Any:
+    for n in range(90):
+        yield NewMessage(
+            queue,
+            b"%d" % n * (n % 5),
+            {"n": str(n), "é": "ü" * (n % 3)} if n % 4 == 0 else None,
+            delay_ms=60_000 if n % 3 == 0 else 0,
+            fairness_key=f"kéy{n % 3}" if n % 7 else "",
+            weight=1 + n % 2,
+            throttle_keys=["a", "b"][: n % 3],
+        )
+
+
+def _row(message: Any, ready_at_ms: int | None, state: str) -> tuple[Any, ...]:
+    return (
+        message.id, message.queue, message.payload, dict(message.headers), message.fairness_key,
+        message.weight, list(message.throttle_keys), message.attempt_count, message.enqueued_at_ms,
+        ready_at_ms, state,
+    )  # fmt: skip
+
+
+def _as_rows(table: Any) -> list[tuple[Any, ...]]:
+    for name in ("enqueued_at", "ready_at"):
+        at = table.schema.get_field_index(name)
+        whole_ms = table[name].cast(pa.int64()).to_pylist()
+        whole_ms = [None if us is None else us // 1_000 for us in whole_ms]
+        table = table.set_column(at, name, pa.array(whole_ms, pa.int64()))
+    return [
+        (*list(row.values())[:3], dict(row["headers"]), *list(row.values())[4:])
+        for row in table.to_pylist()
+    ]
 
 
 def driver_iter(driver: SyncDriver, client: Any, queue: str, **options: Any) -> Any:

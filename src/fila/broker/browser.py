@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, cast
 from fila.broker.broker import Broker
 from fila.core import browse, rejection
 from fila.core.batch import Reader
-from fila.core.browse import Page, Range
+from fila.core.browse import Page, Range, StoredPage
 from fila.core.rejection import Rejection, invalid_value
 
 _TOKEN_BYTES = 16
@@ -103,10 +103,15 @@ class Browser:
         self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
     ) -> Page:
         """After `queue_of` found it."""
-        limits = self._limits
-        rows_max = min(rows_max or limits.page_messages_max, limits.page_messages_max)
-        bytes_max = min(bytes_max or limits.page_bytes_max, limits.page_bytes_max)
-        return self._open[token].snapshot.page(start, end, states, rows_max, bytes_max)
+        snapshot = self._open[token].snapshot
+        return snapshot.page(start, end, states, *self._bounds(rows_max, bytes_max))
+
+    def stored_page(
+        self, token: str, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> StoredPage:
+        """After `queue_of` found it."""
+        snapshot = self._open[token].snapshot
+        return snapshot.stored_page(start, end, *self._bounds(rows_max, bytes_max))
 
     def close(self, token: str) -> None:
         self._open.pop(token, None)
@@ -114,6 +119,13 @@ class Browser:
     def close_all(self) -> None:
         """The store is about to close."""
         self._open.clear()
+
+    def _bounds(self, rows_max: int, bytes_max: int) -> tuple[int, int]:
+        limits = self._limits
+        return (
+            min(rows_max or limits.page_messages_max, limits.page_messages_max),
+            min(bytes_max or limits.page_bytes_max, limits.page_bytes_max),
+        )
 
     def _sweep(self) -> None:
         now_ms = self._now_ms()

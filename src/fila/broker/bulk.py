@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fila.broker.browser import Opened
 from fila.broker.options import Options, fault_of
 from fila.core import rejection
-from fila.core.browse import Page
+from fila.core.browse import Page, StoredPage
+from fila.core.command import ENTRIES
 from fila.core.effect import BatchLeased
 from fila.core.lease_batch import LeaseBatch
 from fila.core.rejection import Rejection, invalid_value
@@ -38,6 +39,7 @@ class Wanted(NamedTuple):
     visibility_ms: int
     wait_ms: int
     count_attempt: bool
+    told: int = ENTRIES
 
 
 class Bulk:
@@ -151,16 +153,20 @@ class Bulk:
         self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
     ) -> tuple[str, Page] | Rejection:
         """The queue's name with the page."""
-        if not 1 <= states <= 7:
-            return invalid_value("states", f"{states} is no sum of 1, 2 and 4")
-        browser = self._session.browser
-        queue = browser.queue_of(token)
+        queue = self._browsed(token, states)
         if isinstance(queue, Rejection):
             return queue
-        refused = self._session.may_consume(queue)
-        if refused is not None:
-            return refused
+        browser = self._session.browser
         return queue, browser.page(token, start, end, states, rows_max, bytes_max)
+
+    def stored_page(
+        self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
+    ) -> tuple[str, StoredPage] | Rejection:
+        """The queue's name with the page; who asked sorts the states out."""
+        queue = self._browsed(token, states)
+        if isinstance(queue, Rejection):
+            return queue
+        return queue, self._session.browser.stored_page(token, start, end, rows_max, bytes_max)
 
     def close_snapshot(self, token: str) -> Rejection | None:
         """One that is gone already is fine."""
@@ -172,6 +178,15 @@ class Bulk:
         if refused is None:
             browser.close(token)
         return refused
+
+    def _browsed(self, token: str, states: int) -> str | Rejection:
+        """Whose snapshot it is, if it may be read."""
+        if not 1 <= states <= 7:
+            return invalid_value("states", f"{states} is no sum of 1, 2 and 4")
+        queue = self._session.browser.queue_of(token)
+        if isinstance(queue, Rejection):
+            return queue
+        return self._session.may_consume(queue) or queue
 
 
 def _tell(done: Done, refused: Rejection) -> None:

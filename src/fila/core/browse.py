@@ -10,6 +10,7 @@ since has another.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -39,6 +40,16 @@ class Seen(NamedTuple):
 class Page(NamedTuple):
     messages: list[Seen]
     next: bytes  # where the next page starts; empty: the range is read
+
+
+class StoredPage(NamedTuple):
+    """A page as it stands in the store, for those who take it apart by columns."""
+
+    rows: list[tuple[bytes, bytes]]
+    lanes: list[tuple[rows.LaneRow, int]]  # of so many rows that follow one another
+    leased: list[bool]  # which of them; empty: none
+    now_ns: int
+    next: bytes
 
 
 def count(queue: Queue, fairness_key: bytes | None) -> int:
@@ -83,21 +94,12 @@ class Snapshot:
 
     def page(self, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int) -> Page:
         """Read on from `start`. What lies outside of the queue is not looked at."""
-        prefix = rows.queue_prefix(self._number)
-        start = max(start, prefix)
-        end = min(end, rows.after(prefix))
-        if start >= end:
-            return Page([], b"")
-        found = self._reader.scan(rows.MESSAGES, start, end, rows_max, bytes_max)
-        if self._leased is None:
-            self._leased = self._read_leases()
-        leased = self._leased
+        found, following = self._read(start, end, rows_max, bytes_max)
+        leased = self._leases()
         messages = []
-        size = 0
         lane_key = b""
         lane = None
         for key, value in found:
-            size += len(key) + len(value)
             entry = entry_of(key, value)
             if key[rows.LANE_AT :] in leased:
                 state = LEASED
@@ -111,8 +113,35 @@ class Snapshot:
                 lane_key = key[: rows.STAMP_AT]
                 lane = self._lane(lane_key)
             messages.append(Seen(entry, lane, state))
+        return Page(messages, following)
+
+    def stored_page(self, start: bytes, end: bytes, rows_max: int, bytes_max: int) -> StoredPage:
+        """The same rows, whatever state they are in, with nothing made of each of them."""
+        found, following = self._read(start, end, rows_max, bytes_max)
+        lanes = []
+        at = 0
+        while at < len(found):
+            prefix = found[at][0][: rows.STAMP_AT]
+            behind = bisect_left(found, (rows.after(prefix), b""), at)
+            lanes.append((self._lane(prefix), behind - at))
+            at = behind
+        leased = self._leases()
+        held = [key[rows.LANE_AT :] in leased for key, _ in found] if leased else []
+        return StoredPage(found, lanes, held, self._now_ns, following)
+
+    def _read(
+        self, start: bytes, end: bytes, rows_max: int, bytes_max: int
+    ) -> tuple[list[tuple[bytes, bytes]], bytes]:
+        """Rows from `start` on, and where the next ones start."""
+        prefix = rows.queue_prefix(self._number)
+        start = max(start, prefix)
+        end = min(end, rows.after(prefix))
+        if start >= end:
+            return [], b""
+        found = self._reader.scan(rows.MESSAGES, start, end, rows_max, bytes_max)
+        size = sum([len(key) + len(value) for key, value in found])
         complete = len(found) < rows_max and size < bytes_max
-        return Page(messages, b"" if complete else found[-1][0] + b"\0")
+        return found, b"" if complete else found[-1][0] + b"\0"
 
     def _lane(self, prefix: bytes) -> rows.LaneRow:
         lane = self._lanes.get(prefix)
@@ -124,10 +153,13 @@ class Snapshot:
                 self._lanes = {prefix: lane}
         return lane
 
-    def _read_leases(self) -> set[bytes]:
-        prefix = rows.queue_prefix(self._number)
-        found = self._reader.scan(rows.LEASES, prefix, rows.after(prefix), _ALL, _ALL)
-        return {message for _, value in found for message in rows.read_lease(value).messages}
+    def _leases(self) -> set[bytes]:
+        if self._leased is None:
+            prefix = rows.queue_prefix(self._number)
+            found = self._reader.scan(rows.LEASES, prefix, rows.after(prefix), _ALL, _ALL)
+            messages = [rows.read_lease(value).messages for _, value in found]
+            self._leased = {message for some in messages for message in some}
+        return self._leased
 
 
 def ready_ns(entry: Entry) -> int:

@@ -6,9 +6,14 @@ the same machine, live, after a restart, on a follower and in the simulator.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fila.core.verdict import Assignment, FailureVerdict
+
+# How a batch that is open already is told: whole, as its rows stand in the store, or its size only.
+ENTRIES: Final = 0
+STORED: Final = 1
+COUNTED: Final = 2
 
 
 class CreateQueue(NamedTuple):
@@ -120,6 +125,7 @@ class Lease(NamedTuple):
     visibility_ms: int = 0  # 0: the queue's
     wait_ms: int = 0
     count_attempt: bool = False
+    told: int = ENTRIES  # how a batch that is open already is told
 
 
 class Withdraw(NamedTuple):

@@ -31,15 +31,19 @@ class Delivery(NamedTuple):
 
 
 class BatchLeased(NamedTuple):
-    """The answer to a Lease: the batch's messages. `gone`: its queue was deleted meanwhile."""
+    """The answer to a Lease: the batch's messages. A batch that was open already has them the way
+    the request wished: as entries, as stored rows, or not at all. `gone`: its queue was deleted
+    meanwhile."""
 
     request: int
     queue: str
     leased_ns: int
     expires_ns: int
     again: bool
+    messages: int
     entries: list[Entry]
     lanes: list[Lane]
+    rows: list[tuple[bytes, bytes]]
     gone: bool = False
 
 

@@ -155,6 +155,6 @@ def forget_queue(state: State, queue: Queue) -> None:
         state.due_batches.pop(batch, None)
         state.filling.pop(batch, None)
         for request in batch.requests:
-            gone = BatchLeased(request, queue.name, 0, 0, False, [], [], True)
+            gone = BatchLeased(request, queue.name, 0, 0, False, 0, [], [], [], True)
             state.batches_leased.append(gone)
     queue.batches.clear()

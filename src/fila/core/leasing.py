@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from fila.core import effect, lease_batch, rejection, reread, rows, settlement
 from fila.core.command import (
+    COUNTED,
+    ENTRIES,
     Ack,
     AckBatch,
     Expire,
@@ -22,7 +24,7 @@ from fila.core.command import (
 )
 from fila.core.consumer import Consumer
 from fila.core.effect import BatchLeased, Event
-from fila.core.lane import Lane, entry_of
+from fila.core.lane import Entry, Lane, entry_of
 from fila.core.lease_batch import LeaseBatch
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
@@ -36,7 +38,7 @@ def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None
         if batch.consumer is not None:
             batch.requests.append(command.request)
         else:
-            _tell_again(state, batch, command.request)
+            _tell_again(state, batch, command)
         return None
     if command.max_messages == 0:
         return _not_open(command.name, queue.name)
@@ -82,7 +84,7 @@ def collect(state: State, more: bool) -> None:
         for place, request in enumerate(batch.requests):
             leased = BatchLeased(
                 request, batch.queue.name, batch.leased_ns, batch.expires_ns, place > 0,
-                batch.entries, batch.lanes,
+                len(batch.entries), batch.entries, batch.lanes, [],
             )  # fmt: skip
             state.batches_leased.append(leased)
         batch.requests = []
@@ -217,7 +219,26 @@ def _not_open(name: str, queue: str) -> Rejection:
     )
 
 
-def _tell_again(state: State, batch: LeaseBatch, request: int) -> None:
+def _tell_again(state: State, batch: LeaseBatch, command: LeaseCommand) -> None:
+    keys: list[bytes] = []
+    lanes: list[Lane] = []
+    stored: list[tuple[bytes, bytes]] = []
+    entries: list[Entry] = []
+    count = batch.messages()
+    if command.told != COUNTED:
+        keys, lanes = _held(batch)
+        stored = list(zip(keys, reread.stored(state.reader, keys), strict=True))
+    if command.told == ENTRIES:
+        entries = [entry_of(key, value) for key, value in stored]
+        stored = []
+    told = BatchLeased(
+        command.request, batch.queue.name, batch.leased_ns, batch.expires_ns, True,
+        count, entries, lanes, stored,
+    )  # fmt: skip
+    state.batches_leased.append(told)
+
+
+def _held(batch: LeaseBatch) -> tuple[list[bytes], list[Lane]]:
     keys: list[bytes] = []
     lanes: list[Lane] = []
     leased = batch.queue.leased
@@ -227,12 +248,7 @@ def _tell_again(state: State, batch: LeaseBatch, request: int) -> None:
             if held is not None and held[0] is one:
                 keys.append(key)
                 lanes.append(held[1])
-    values = reread.stored(state.reader, keys)
-    entries = [entry_of(key, value) for key, value in zip(keys, values, strict=True)]
-    told = BatchLeased(
-        request, batch.queue.name, batch.leased_ns, batch.expires_ns, True, entries, lanes
-    )
-    state.batches_leased.append(told)
+    return keys, lanes
 
 
 def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:

@@ -2,27 +2,41 @@
 
 Owns the schema of bulk bodies (`spec/fibp.md` writes it down). pyarrow is imported when the first
 Arrow body is asked for; without it such requests are refused, and nothing else is.
+
+A column is cut out of all the stored rows at once: keys and heads have fixed sizes, so joined they
+are tables already, and no object is made for a message but the slice that is its payload.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.core.browse import DELAYED, LEASED, READY, Seen, ready_ns
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
+from fila.core.browse import ALL, DELAYED, LEASED, READY, StoredPage
+from fila.core.effect import BatchLeased
+from fila.core.lane import KEY, row_of
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
-from fila.core.rows import ID_AT
+from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError
 from fila.wire.message import decode_headers, payload_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _US: Final = 1_000
-_STATE_NAMES: Final = {READY: "ready", DELAYED: "delayed", LEASED: "leased"}
-_NO_HEADERS: Final = b"\x00\x00"
-_BARE_PAYLOAD_AT: Final = 6  # after no headers and the payload's length, which is the rest
+_STATES: Final = (READY, DELAYED, LEASED)
+_STATE_NAMES: Final = ("ready", "delayed", "leased")
+_READY_AT, _DELAYED_AT, _LEASED_AT = range(3)
+_COUNTED_BYTES: Final = MESSAGE_HEAD_BYTES + 2  # with the number of headers
+_BARE_PAYLOAD_AT: Final = _COUNTED_BYTES + 4  # of a message without headers, after its length
 _ID_TEXT_BYTES: Final = 36
 _DIGITS_AT: Final = [at for at in range(_ID_TEXT_BYTES) if at not in (8, 13, 18, 23)]
+# As core/rows.py draws them.
+_KEY_FIELDS: Final = [("queue", ">u4"), ("lane", ">u8"), ("stamp", ">u8"), ("id", "u1", 16)]
+_HEAD_FIELDS: Final = [
+    ("version", "u1"), ("attempts", ">u4"), ("weight", ">u4"), ("enqueued_ns", ">i8"),
+    ("since_ns", ">i8"), ("stall_ns", ">i8"), ("throttled_ns", ">i8"), ("headers", ">u2"),
+]  # fmt: skip
+
+Rows = list[tuple[bytes, bytes]]
 
 _schema: pa.Schema | None = None
 
@@ -40,114 +54,134 @@ def unavailable() -> Rejection | None:
     return None
 
 
-def leased_stream(queue: str, entries: list[Entry], lanes: list[Lane]) -> bytes:
+def leased_stream(found: BatchLeased) -> bytes:
     """The messages of a lease batch."""
-    names = [lane.key.name for lane in lanes]
-    throttles = [lane.throttle_keys for lane in lanes]
-    return _stream(queue, entries, names, throttles, None, ["leased"] * len(entries))
-
-
-def browsed_stream(queue: str, messages: list[Seen]) -> bytes:
-    """The messages of a page."""
-    entries = [one.entry for one in messages]
-    names = [one.lane.fairness_key for one in messages]
-    throttles = [one.lane.throttle_keys for one in messages]
-    ready = [ready_ns(entry) // _US for entry in entries]
-    states = [_STATE_NAMES[one.state] for one in messages]
-    return _stream(queue, entries, names, throttles, ready, states)
-
-
-def _stream(
-    queue: str,
-    entries: list[Entry],
-    fairness_keys: list[bytes],
-    throttle_keys: list[tuple[bytes, ...]],
-    ready_us: list[int] | None,
-    states: list[str],
-) -> bytes:
+    import numpy as np
     import pyarrow as pa
 
-    schema = _schema_of(pa)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        size = len(entries)
-        if size:
-            time = pa.timestamp("us", "UTC")
-            bodies = [entry[BODY] for entry in entries]
-            enqueued = [entry[ENQUEUED] // _US for entry in entries]
-            arrays = [
-                _ids(pa, entries),
-                pa.repeat(pa.scalar(queue, pa.string()), size),
-                pa.array(
-                    [
-                        body[_BARE_PAYLOAD_AT:] if body[:2] == _NO_HEADERS else payload_of(body)
-                        for body in bodies
-                    ],
-                    pa.binary(),
-                ),
-                _headers(pa, bodies),
-                pa.array(fairness_keys, pa.binary()).cast(pa.string()),
-                pa.array([entry[WEIGHT] for entry in entries], pa.uint32()),
-                _lists(pa, throttle_keys),
-                pa.array([entry[ATTEMPTS] for entry in entries], pa.uint32()),
-                pa.array(enqueued, pa.int64()).cast(time),
-                pa.nulls(size, time)
-                if ready_us is None
-                else pa.array(ready_us, pa.int64()).cast(time),
-                pa.array(states, pa.string()),
-            ]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
-    return bytes(sink.getvalue())
+    rows = found.rows or [(entry[KEY], row_of(entry)) for entry in found.entries]
+    if not rows:
+        return _stream(pa, None)
+    numbers: dict[Any, int] = {}
+    of_rows = [numbers.setdefault(lane, len(numbers)) for lane in found.lanes]
+    kinds = [(lane.key.name, lane.throttle_keys) for lane in numbers]
+    states = np.full(len(rows), _LEASED_AT)
+    columns = _Columns(np, pa, rows)
+    return _stream(pa, columns.batch(found.queue, kinds, np.array(of_rows), None, states))
 
 
-def _schema_of(pa: Any) -> pa.Schema:
-    global _schema
-    if _schema is None:
-        time = pa.timestamp("us", "UTC")
-        _schema = pa.schema(
-            [
-                ("message_id", pa.string()),
-                ("queue", pa.string()),
-                ("payload", pa.binary()),
-                ("headers", pa.map_(pa.string(), pa.string())),
-                ("fairness_key", pa.string()),
-                ("weight", pa.uint32()),
-                ("throttle_keys", pa.list_(pa.string())),
-                ("attempts", pa.uint32()),
-                ("enqueued_at", time),
-                ("ready_at", time),
-                ("state", pa.string()),
-            ]
-        )
-    return _schema
-
-
-def _ids(pa: Any, entries: list[Entry]) -> Any:
-    """All ids as text at once, as the buffer of a string column: one by one they would cost a fifth
-    of all the work here."""
+def browsed_stream(queue: str, page: StoredPage, states: int) -> tuple[int, bytes]:
+    """The messages of a page that are in one of these states, and how many they are."""
     import numpy as np
+    import pyarrow as pa
 
-    ids = np.frombuffer(b"".join([entry[KEY][ID_AT:] for entry in entries]), np.uint8)
-    nibbles = np.stack((ids >> 4, ids & 15), axis=1).reshape(len(entries), 32)
-    text = np.full((len(entries), _ID_TEXT_BYTES), ord("-"), np.uint8)
-    text[:, _DIGITS_AT] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
-    ends = np.arange(0, text.size + 1, _ID_TEXT_BYTES, dtype=np.int32)
-    return pa.StringArray.from_buffers(len(entries), pa.py_buffer(ends), pa.py_buffer(text))
+    if not page.rows:
+        return 0, _stream(pa, None)
+    columns = _Columns(np, pa, page.rows)
+    kinds = [(lane.fairness_key, lane.throttle_keys) for lane, _ in page.lanes]
+    of_rows = np.repeat(np.arange(len(kinds)), [count for _, count in page.lanes])
+    stamps = columns.keys["stamp"].astype(np.int64)
+    delays = columns.heads["stall_ns"] < 0  # it was stored with a delay: its stamp is its time
+    ready_ns = np.where(delays, stamps, columns.heads["since_ns"])
+    found = np.where(delays & (stamps > page.now_ns), _DELAYED_AT, _READY_AT)
+    if page.leased:
+        found[np.array(page.leased)] = _LEASED_AT
+    batch = columns.batch(queue, kinds, of_rows, ready_ns, found)
+    if states != ALL:
+        wanted = np.array([bool(states & one) for one in _STATES])
+        batch = batch.filter(pa.array(wanted[found]))
+    return batch.num_rows, _stream(pa, batch)
 
 
-def _headers(pa: Any, bodies: list[bytes]) -> Any:
-    offsets = [0]
-    keys: list[str] = []
-    values: list[str] = []
-    for body in bodies:
-        if body[:2] != _NO_HEADERS:
-            headers = decode_headers(body)
-            keys += headers.keys()
-            values += headers.values()
-        offsets.append(len(keys))
-    return pa.MapArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(values, pa.string())
-    )
+class _Columns:
+    """Stored rows, seen as tables."""
+
+    def __init__(self, np: Any, pa: Any, rows: Rows) -> None:
+        self._np = np
+        self._pa = pa
+        self._values = [value for _, value in rows]
+        self.keys = np.frombuffer(b"".join([key for key, _ in rows]), _KEY_FIELDS)
+        heads = b"".join([value[:_COUNTED_BYTES] for value in self._values])
+        self.heads = np.frombuffer(heads, _HEAD_FIELDS)
+        if (self.heads["version"] != 1).any():
+            raise CorruptRowError("a stored message has a version this Fila does not read")
+
+    def batch(
+        self,
+        queue: str,
+        kinds: list[tuple[bytes, tuple[bytes, ...]]],
+        of_rows: Any,
+        ready_ns: Any,
+        states: Any,
+    ) -> pa.RecordBatch:
+        """All columns. `kinds` are the places (fairness key, throttle keys) that occur, `of_rows`
+        says which one each row has."""
+        np, pa, heads = self._np, self._pa, self.heads
+        size = len(self._values)
+        bare = not heads["headers"].any()
+        ready = pa.nulls(size, _time(pa)) if ready_ns is None else self._times(ready_ns)
+        which = pa.array(of_rows)
+        arrays = [
+            self._ids(),
+            pa.repeat(pa.scalar(queue, pa.string()), size),
+            self._payloads(bare),
+            self._headers(bare),
+            pa.array([name for name, _ in kinds], pa.binary()).cast(pa.string()).take(which),
+            pa.array(heads["weight"].astype(np.uint32)),
+            _lists(pa, [keys for _, keys in kinds]).take(which),
+            pa.array(heads["attempts"].astype(np.uint32)),
+            self._times(heads["enqueued_ns"]),
+            ready,
+            pa.array(_STATE_NAMES, pa.string()).take(pa.array(states)),
+        ]
+        return pa.record_batch(arrays, schema=_schema_of(pa))
+
+    def _payloads(self, bare: bool) -> Any:
+        values = self._values
+        if bare:
+            cut = [value[_BARE_PAYLOAD_AT:] for value in values]
+        else:
+            cut = [payload_of(value[MESSAGE_HEAD_BYTES:]) for value in values]
+        return self._pa.array(cut, self._pa.binary())
+
+    def _headers(self, bare: bool) -> Any:
+        np, pa = self._np, self._pa
+        keys: list[str] = []
+        values: list[str] = []
+        offsets = np.zeros(len(self._values) + 1, np.int32)
+        if not bare:
+            for at, value in enumerate(self._values):
+                if self.heads["headers"][at]:
+                    headers = decode_headers(value[MESSAGE_HEAD_BYTES:])
+                    keys += headers.keys()
+                    values += headers.values()
+                offsets[at + 1] = len(keys)
+        return pa.MapArray.from_arrays(
+            pa.array(offsets), pa.array(keys, pa.string()), pa.array(values, pa.string())
+        )
+
+    def _ids(self) -> Any:
+        """All ids as text at once, as the buffer of a string column."""
+        np, pa = self._np, self._pa
+        ids = self.keys["id"]
+        nibbles = np.stack((ids >> 4, ids & 15), axis=2).reshape(len(ids), 32)
+        text = np.full((len(ids), _ID_TEXT_BYTES), ord("-"), np.uint8)
+        text[:, _DIGITS_AT] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
+        ends = np.arange(0, text.size + 1, _ID_TEXT_BYTES, dtype=np.int32)
+        return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(text))
+
+    def _times(self, at_ns: Any) -> Any:
+        whole_us = at_ns.astype(self._np.int64) // _US
+        return self._pa.array(whole_us).cast(_time(self._pa))
+
+
+def _stream(pa: Any, batch: pa.RecordBatch | None) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _schema_of(pa)) as writer:
+        if batch is not None and batch.num_rows:
+            writer.write_batch(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
 
 
 def _lists(pa: Any, throttle_keys: list[tuple[bytes, ...]]) -> Any:
@@ -159,3 +193,28 @@ def _lists(pa: Any, throttle_keys: list[tuple[bytes, ...]]) -> Any:
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), pa.array(keys, pa.binary()).cast(pa.string())
     )
+
+
+def _time(pa: Any) -> pa.DataType:
+    return pa.timestamp("us", "UTC")
+
+
+def _schema_of(pa: Any) -> pa.Schema:
+    global _schema
+    if _schema is None:
+        _schema = pa.schema(
+            [
+                ("message_id", pa.string()),
+                ("queue", pa.string()),
+                ("payload", pa.binary()),
+                ("headers", pa.map_(pa.string(), pa.string())),
+                ("fairness_key", pa.string()),
+                ("weight", pa.uint32()),
+                ("throttle_keys", pa.list_(pa.string())),
+                ("attempts", pa.uint32()),
+                ("enqueued_at", _time(pa)),
+                ("ready_at", _time(pa)),
+                ("state", pa.string()),
+            ]
+        )
+    return _schema

@@ -12,6 +12,7 @@ from fila.broker.bulk import Stored, Wanted
 from fila.broker.options import Options
 from fila.broker.session import Session
 from fila.core.browse import Seen, ready_ns
+from fila.core.command import COUNTED, ENTRIES, STORED
 from fila.core.effect import BatchLeased
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
 from fila.core.rejection import Rejection, invalid_value
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
 
 _MS: Final = 1_000_000
+_TOLD: Final = {MESSAGES: ENTRIES, ARROW: STORED, COUNT: COUNTED}
 
 Answer = tuple[Any, ...] | Rejection
 
@@ -103,6 +105,7 @@ def _lease_batch(
             request.visibility_ms,
             request.wait_ms,
             request.count_attempt,
+            _TOLD[request.form],
         )
         asked = session.bulk.lease(request.queue, request.name, wanted, done)
         fault = asked if isinstance(asked, Rejection) else None
@@ -111,9 +114,8 @@ def _lease_batch(
 
 
 def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
-    count = len(found.entries)
     if form == ARROW:
-        body = arrow.leased_stream(found.queue, found.entries, found.lanes)
+        body = arrow.leased_stream(found)
     elif form == COUNT:
         body = b""
     else:
@@ -134,7 +136,7 @@ def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
             ]
         )
     return bodies.LeaseBatchResult(
-        errors.OK, found.again, count, found.expires_ns // _MS, form, body
+        errors.OK, found.again, found.messages, found.expires_ns // _MS, form, body
     )
 
 
@@ -181,16 +183,18 @@ def _browse_page(session: Session, body: bytes) -> Answer:
     fault = _form_fault(request.form)
     if fault is not None:
         return fault
+    if request.form == ARROW:
+        stored = session.bulk.stored_page(*request[:6])
+        if isinstance(stored, Rejection):
+            return stored
+        count, encoded = arrow.browsed_stream(*stored, request.states)
+        return bodies.BrowsePageResult(errors.OK, count, stored[1].next, ARROW, encoded)
     found = session.bulk.page(*request[:6])
     if isinstance(found, Rejection):
         return found
     queue, page = found
-    messages = page.messages
-    if request.form == ARROW:
-        encoded = arrow.browsed_stream(queue, messages)
-    else:
-        encoded = bulk.encode_browsed(hot.queue_field(queue.encode()), _browsed(messages))
-    return bodies.BrowsePageResult(errors.OK, len(messages), page.next, request.form, encoded)
+    encoded = bulk.encode_browsed(hot.queue_field(queue.encode()), _browsed(page.messages))
+    return bodies.BrowsePageResult(errors.OK, len(page.messages), page.next, MESSAGES, encoded)
 
 
 def _browse_close(session: Session, body: bytes) -> Answer:

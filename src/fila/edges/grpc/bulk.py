@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from fila.broker.bulk import Wanted
 from fila.broker.options import Options
 from fila.core.browse import ready_ns
+from fila.core.command import ENTRIES, STORED
 from fila.core.effect import BatchLeased
 from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry
 from fila.core.rejection import Rejection
@@ -68,6 +69,7 @@ class LeaseCall(UnaryCall):
             request.visibility_ms,
             request.wait_ms,
             request.count_attempt,
+            STORED if request.as_arrow else ENTRIES,
         )
         asked = self.session.bulk.lease(request.queue, request.name, wanted, done)
         if isinstance(asked, Rejection):
@@ -180,30 +182,31 @@ def _browse(call: UnaryCall, request: pb.BrowseRequest) -> Answer:
 
 
 def _browse_page(call: UnaryCall, request: pb.BrowsePageRequest) -> Answer:
-    fault = arrow.unavailable() if request.as_arrow else None
-    found = fault or call.session.bulk.page(
-        request.snapshot,
-        request.start,
-        request.end,
-        request.states or _ALL_STATES,
-        request.max_messages,
-        request.max_bytes,
-    )
+    states = request.states or _ALL_STATES
+    place = (request.snapshot, request.start, request.end, states)
+    sizes = (request.max_messages, request.max_bytes)
+    bulk = call.session.bulk
+    if request.as_arrow:
+        stored = arrow.unavailable() or bulk.stored_page(*place, *sizes)
+        if isinstance(stored, Rejection):
+            return grpc_status.of(stored)
+        count, encoded = arrow.browsed_stream(*stored, states)
+        return pb.BrowsePageResponse(
+            next=stored[1].next, message_count=count, arrow=encoded
+        ).SerializeToString()
+    found = bulk.page(*place, *sizes)
     if isinstance(found, Rejection):
         return grpc_status.of(found)
     queue, page = found
     answer = pb.BrowsePageResponse(next=page.next, message_count=len(page.messages))
-    if request.as_arrow:
-        answer.arrow = arrow.browsed_stream(queue, page.messages)
-    else:
-        for entry, lane, state in page.messages:
-            answer.messages.append(
-                pb.BrowsedMessage(
-                    message=_message(queue, entry, lane.fairness_key, lane.throttle_keys, 0),
-                    ready_at_ms=ready_ns(entry) // _MS,
-                    state=state,
-                )
+    for entry, lane, state in page.messages:
+        answer.messages.append(
+            pb.BrowsedMessage(
+                message=_message(queue, entry, lane.fairness_key, lane.throttle_keys, 0),
+                ready_at_ms=ready_ns(entry) // _MS,
+                state=state,
             )
+        )
     return answer.SerializeToString()
 
 
@@ -218,10 +221,10 @@ def _leased(found: BatchLeased, as_arrow: bool) -> bytes:
     answer = pb.LeaseBatchResponse(
         again=found.again,
         expires_at_ms=found.expires_ns // _MS,
-        message_count=len(found.entries),
+        message_count=found.messages,
     )
     if as_arrow:
-        answer.arrow = arrow.leased_stream(found.queue, found.entries, found.lanes)
+        answer.arrow = arrow.leased_stream(found)
     else:
         for entry, lane in zip(found.entries, found.lanes, strict=True):
             message = _message(
