@@ -14,7 +14,9 @@ class EnqueueScript(Script[bytes, Assignment]):
     """`on_enqueue`: bodies in, assignments out."""
 
     hook = ON_ENQUEUE
-    default = DEFAULT_ASSIGNMENT
+
+    def _default(self) -> Assignment:
+        return DEFAULT_ASSIGNMENT
 
     def _part(self, items: Sequence[bytes], start: int) -> Sequence[bytes]:
         step = min(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX // self._head_bytes)

@@ -22,7 +22,9 @@ class FailureScript(Script[FailedItem, FailureVerdict]):
     """`on_failure`: failed messages in, verdicts out."""
 
     hook = ON_FAILURE
-    default = RETRY_NOW
+
+    def _default(self) -> FailureVerdict:
+        return RETRY_NOW
 
     def _part(self, items: Sequence[FailedItem], start: int) -> Sequence[FailedItem]:
         stop, room = start, BATCH_BYTES_MAX

@@ -58,7 +58,6 @@ class Script(Generic[Item, Verdict]):
     """What both hooks have in common. `compile` first, then `run` for each batch."""
 
     hook: str
-    default: Verdict
 
     def __init__(self, queue: str, source: str, settings: HookSettings, host: Host) -> None:
         self._queue = queue
@@ -128,7 +127,7 @@ class Script(Generic[Item, Verdict]):
                 budget_s -= self._run_part(lua, part, version, now_ns, budget_s, verdicts)
             else:
                 self._bypassed += count - done
-                verdicts += [self.default] * (count - done)
+                verdicts += [self._default()] * (count - done)
         took_ns = self._host.clock() - began_ns
         self._busy_ns += took_ns
         if count:
@@ -151,6 +150,10 @@ class Script(Generic[Item, Verdict]):
         )
 
     # What the two hooks do differently.
+
+    def _default(self) -> Verdict:
+        """For messages the script has no say in."""
+        raise NotImplementedError
 
     def _part(self, items: Sequence[Item], start: int) -> Sequence[Item]:
         """As many items from `start` on as may go into one batch."""
@@ -200,7 +203,7 @@ class Script(Generic[Item, Verdict]):
             return spent_s
         else:
             self._errors += 1
-            verdicts.append(self.default)
+            verdicts.append(self._default())
             self._log(_TOO_MANY_HEADERS, now_ns)
         return spent_s + float(answer[1])
 
@@ -231,7 +234,7 @@ class Script(Generic[Item, Verdict]):
         _, _, kind, text, gross = answer
         out_of_memory, packed = (text, ()) if kind == b"bug" else lua.decided()
         self._took(packed, verdicts)
-        verdicts.append(self.default)
+        verdicts.append(self._default())
         self._executions += 1
         if kind != b"error":
             self._lua = None
@@ -247,7 +250,7 @@ class Script(Generic[Item, Verdict]):
     def _give_up(self, count: int, verdicts: list[Verdict], now_ns: int) -> None:
         """The batch's time is used up: the rest of it gets the defaults, each a failure."""
         self._timeouts += count
-        verdicts += [self.default] * count
+        verdicts += [self._default()] * count
         for _ in range(count):
             if self._breaker.allows(now_ns):
                 self._note(self._last_problem, now_ns)

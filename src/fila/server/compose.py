@@ -10,6 +10,7 @@ import secrets
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from fila.broker.broker import Broker
@@ -99,7 +100,7 @@ class Node:
             committer,
             hooks,
             clock,
-            Ids(secrets.randbits, machine.state.now),
+            Ids(Random(secrets.randbits(256)).getrandbits, machine.state.now),
             loop,
             on_fault,
             self._journal,
