@@ -336,6 +336,7 @@ def test_a_page_says_the_same_as_arrow_and_as_messages(
             assert (twin.next, twin.message_count) == (page.next, page.message_count)
             seen[states] += page.message_count
             start = page.next
+    driver.call(client, "browse_close", snapshot.token)
     assert seen == {(): 90, ("ready",): 40, ("delayed", "leased"): 50, ("leased",): 20}
 
 

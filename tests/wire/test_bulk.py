@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fila.wire import bodies as b
 from fila.wire import bulk, hot, layouts
-from fila.wire.errors import InvalidBody
+from fila.wire.errors import OK, InvalidBody
+from fila.wire.ids import id_text
 from fila.wire.message import message_body
 from tests.wire.strategies import TEXT, body_of
 
@@ -57,6 +58,51 @@ def test_results_go_both_ways(drawn: list[tuple[int, bool, bool]]) -> None:
     assert bulk.decode_enqueue_with_results(raw) == results
     record = layouts.decode(b.EnqueueWithResult, raw)
     assert [tuple(one) for one in record.results] == [(c, t.decode(), d) for c, t, d in results]
+
+
+@given(st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.booleans()), max_size=200))
+def test_results_with_ids_throughout_are_the_same_written_by_columns(
+    stored: list[tuple[bytes, bool]],
+) -> None:
+    raw = bulk.encode_stored([id for id, _ in stored], bytes([known for _, known in stored]))
+    results = [(OK, id_text(id), known) for id, known in stored]
+    assert raw == bulk.encode_enqueue_with_results(results)
+    assert bulk.decode_enqueue_with_results(raw) == results
+
+
+@given(st.integers(1, 5), st.data())
+def test_damaged_results_are_refused_by_both_or_neither(count: int, data: st.DataObject) -> None:
+    raw = bytearray(bulk.encode_stored([bytes(16)] * count, bytes(count)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        record = layouts.decode(b.EnqueueWithResult, bytes(raw))
+    except InvalidBody:
+        with pytest.raises(InvalidBody):
+            bulk.decode_enqueue_with_results(bytes(raw))
+    else:
+        found = bulk.decode_enqueue_with_results(bytes(raw))
+        assert [(c, t.decode(), d) for c, t, d in found] == [tuple(one) for one in record.results]
+
+
+def test_messages_of_a_bulk_writer_are_cut_one_by_one() -> None:
+    """The same beginning and the same place again and again, and then another."""
+    items = [
+        b.EnqueueWithItem(queue, headers, b"%d" % n, 0, key, place, 1, ("t",))
+        for n, (queue, headers, key, place) in enumerate(
+            [("q", {}, "", "a")] * 3
+            + [("q", {"h": "é"}, "kéy", "a"), ("q", {}, "k", "b"), ("qq", {}, "k2", "é")] * 2
+            + [("q", {}, "", "a")]
+        )
+    ]
+    found = bulk.decode_enqueue_with(layouts.encode(b.EnqueueWith(tuple(items))))
+    assert found == [
+        (
+            one.queue.encode(), message_body(one.headers, one.payload), 0,
+            one.idempotency_key.encode(), one.fairness_key.encode(), 1, (b"t",),
+        )
+        for one in items
+    ]  # fmt: skip
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=5))

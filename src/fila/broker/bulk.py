@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fila.broker.browser import Opened
-from fila.broker.options import Options, fault_of
+from fila.broker.options import Options, fits
 from fila.core import rejection
 from fila.core.browse import Page, StoredPage
 from fila.core.command import ENTRIES
@@ -51,8 +51,13 @@ class Bulk:
 
     def enqueue(self, queue: str, messages: list[Options]) -> list[Stored] | Rejection:
         """After `may_produce` said nothing."""
+        places = [place for place, one in enumerate(messages) if fits(one)]
+        if len(places) == len(messages):
+            stored = self._broker.enqueue_with(queue, messages)
+            if isinstance(stored, Rejection):
+                return stored
+            return [(rejection.OK, id, duplicate) for id, duplicate in stored]
         results: list[Stored] = [(rejection.INVALID_CONFIG_VALUE, b"", False)] * len(messages)
-        places = [place for place, one in enumerate(messages) if fault_of(one) is None]
         stored = self._broker.enqueue_with(queue, [messages[place] for place in places])
         if isinstance(stored, Rejection):
             return stored

@@ -26,6 +26,15 @@ class Options(NamedTuple):
     throttle_keys: tuple[bytes, ...] = ()
 
 
+def fits(one: Options) -> bool:
+    """Whether everything is within its bounds."""
+    return (
+        one[1] <= DELAY_MS_MAX
+        and len(one[2]) <= IDEMPOTENCY_KEY_BYTES_MAX
+        and _place_fault(one[3], one[5]) is None
+    )
+
+
 def fault_of(one: Options) -> str | None:
     """What is out of bounds, if anything."""
     if one.delay_ms > DELAY_MS_MAX:
@@ -33,25 +42,30 @@ def fault_of(one: Options) -> str | None:
     if len(one.idempotency_key) > IDEMPOTENCY_KEY_BYTES_MAX:
         size = len(one.idempotency_key)
         return f"idempotency_key: {size} bytes; use at most {IDEMPOTENCY_KEY_BYTES_MAX}"
-    if len(one.fairness_key) > FAIRNESS_KEY_BYTES_MAX:
-        size = len(one.fairness_key)
+    return _place_fault(one.fairness_key, one.throttle_keys)
+
+
+def assignment_of(one: Options) -> Assignment:
+    """Where the message wants to stand."""
+    return _assignment(one[3], one[4], one[5])
+
+
+@lru_cache(maxsize=4_096)
+def _place_fault(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> str | None:
+    if len(fairness_key) > FAIRNESS_KEY_BYTES_MAX:
+        size = len(fairness_key)
         return f"fairness_key: {size} bytes; use at most {FAIRNESS_KEY_BYTES_MAX}"
-    if len(one.throttle_keys) > THROTTLE_KEYS_MAX:
-        return f"throttle_keys: {len(one.throttle_keys)}; use at most {THROTTLE_KEYS_MAX}"
-    for key in one.throttle_keys:
+    if len(throttle_keys) > THROTTLE_KEYS_MAX:
+        return f"throttle_keys: {len(throttle_keys)}; use at most {THROTTLE_KEYS_MAX}"
+    for key in throttle_keys:
         if not 1 <= len(key) <= THROTTLE_KEY_BYTES_MAX:
             return f"throttle_keys: {len(key)} bytes; use 1 to {THROTTLE_KEY_BYTES_MAX}"
     return None
 
 
-def assignment_of(one: Options) -> Assignment:
-    """Where the message wants to stand."""
-    if not (one.fairness_key or one.weight or one.throttle_keys):
-        return DEFAULT_ASSIGNMENT
-    return _assignment(one.fairness_key, one.weight, one.throttle_keys)
-
-
 @lru_cache(maxsize=4_096)  # bulk writers name few places often
 def _assignment(fairness_key: bytes, weight: int, throttle_keys: tuple[bytes, ...]) -> Assignment:
+    if not (fairness_key or weight or throttle_keys):
+        return DEFAULT_ASSIGNMENT
     keys = tuple(sorted(set(throttle_keys))) if throttle_keys else ()
     return Assignment(fairness_key or DEFAULT_ASSIGNMENT.fairness_key, weight or 1, keys)
