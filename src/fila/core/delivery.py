@@ -212,7 +212,10 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 trail.begin(DELIVERED, now, consumer.id)
             ready = eligible(key) if key.others else lane.pending
             # What the lane still has waits for its time, unless it stays ready.
-            trail.visited(lane, entries, taken, ready, 0 if lane_state == READY else lane.pending)
+            left_behind = 0 if lane_state == READY else lane.pending
+            # The key itself still stands in the ring.
+            trail.visits += (taken, key.pending, ready, left_behind, ring.weight, ring.keys)
+            trail.delivered_rows += taken
         if lane_state == READY:
             if key.others:
                 key.reorder(active_ns)
@@ -230,7 +233,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     lease.keys = [entry[KEY] for entry in entries]
     lease.remaining = taken
     if trail is not None:
-        trail.delivered(lease.keys, lanes, waits)
+        trail.delivered(lease.keys, entries, lanes, waits)
     queue.next_lease = number + 1
     queue.leases[number] = lease
     consumer.leases[number] = lease

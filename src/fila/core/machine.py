@@ -245,7 +245,7 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     trail = state.events if state.journal else None
     if trail is not None:
         trail.begin(ENQUEUED, now)
-        ids = trail.enqueued_ids
+        trail.enqueued_ids += command.ids
         lanes = trail.enqueued_lanes
         numbers = trail.enqueued_numbers
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
@@ -266,12 +266,10 @@ def _enqueue(state: State, queue: Queue, command: Enqueue) -> None:
             ready = first.pending if first is not None else 0
             if own.others:
                 ready = eligible(own)
-            ids.append(id)
+            if delays and entry[STALL] < 0:
+                trail.enqueued_delayed.append((len(lanes), entry[STAMP]))
             lanes.append(lane)
-            numbers += (
-                weight, len(body), own.pending, ready, queue.ring.keys,
-                entry[STAMP] if entry[STALL] < 0 else now,
-            )  # fmt: skip
+            numbers += (weight, len(body), own.pending, ready, queue.ring.keys)
     if trail is not None:
         trail.end()
     queue.counters.enqueued += at

@@ -22,7 +22,7 @@ from fila.core.lease import Failed, Lease
 from fila.core.lease_batch import end_lease
 from fila.core.queue import Queue
 from fila.core.state import State
-from fila.core.trail import ACKED
+from fila.core.trail import ACKED, Trail
 from fila.core.verdict import FailureVerdict
 
 VISIBILITY_EXPIRED = "visibility timeout expired"
@@ -38,12 +38,7 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
     trail = state.events if state.journal else None
     if trail is not None:
         trail.begin(ACKED, state.now)
-        ids = trail.acked_ids
-        lanes = trail.acked_lanes
-        consumers = trail.acked_consumers
-        numbers = trail.acked_numbers
-    # An ack changes nothing of what a key has pending or ready: that is looked up once.
-    standings: dict[Lane, tuple[int, int, int]] = {}
+        told = trail.acked_leased
     for id in command.ids:
         held = leased.get(id)
         if held is None or (consumes and held[0].held_by_other(connection)):
@@ -54,18 +49,12 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
         ops.append((DELETE_MESSAGE, key, b""))
         _settle(state, queue, lease, lane, size)
         if trail is not None:
-            standing = standings.get(lane)
-            if standing is None:
-                own = lane.key
-                standing = standings[lane] = (own.pending, eligible(own), queue.ring.keys)
-            ids.append(id)
-            lanes.append(lane)
-            consumers.append(lease.consumer.id if lease.consumer is not None else "")
-            numbers += standing
+            told.append(held)
         codes.append(rejection.OK)
+    acked = codes.count(rejection.OK)
     if trail is not None:
-        trail.end()
-    queue.counters.acked += codes.count(rejection.OK)
+        _tell_acked(trail, queue, acked)
+    queue.counters.acked += acked
     return codes
 
 
@@ -246,6 +235,27 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     consumer.credit_bytes += size
     if not consumer.ready and consumer.may_receive():
         state.add_ready(queue, consumer)
+
+
+def _tell_acked(trail: Trail, queue: Queue, count: int) -> None:
+    """The last `count` of the acked messages are one run. An ack changes nothing of what a key has
+    pending or ready, so that is looked up once for all messages of a lane."""
+    if count == 0:
+        trail.end()
+        return
+    run = trail.acked_leased[len(trail.acked_leased) - count :]
+    leases, lanes, _, _ = zip(*run, strict=True)
+    places: dict[Lane, int] = {}
+    for lane in dict.fromkeys(lanes):
+        places[lane] = len(places)
+        own = lane.key
+        trail.standing_numbers += (own.pending, eligible(own), queue.ring.keys)
+    names = {_consumer_id(lease) for lease in dict.fromkeys(leases)}
+    if len(names) == 1:
+        consumers = [(count, names.pop())]
+    else:
+        consumers = [(1, _consumer_id(lease)) for lease in leases]
+    trail.acked(lanes, places, consumers)
 
 
 def _write_rest(state: State, queue: Queue, lease: Lease) -> None:

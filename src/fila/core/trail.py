@@ -6,6 +6,8 @@ and what a whole run of them shares is said once, in its span. Everything else i
 
     span       kind, the row of that kind at which it begins, time, consumer
     numbers    so many values for each row, in the order that `ENQUEUED_NUMBERS` and so on say
+    visits     so many values for each visit of delivery, as `VISIT_NUMBERS` says
+    standings  what a key had when messages of it were acked: once for a run, rows point at it
 
 `expand` makes single events of it, for whoever wants them so. Values that change are read when the
 row is told; of a lane only what never changes is read later: its queue, its key, its throttle keys.
@@ -19,6 +21,7 @@ from typing import Final
 from fila.core import effect, rows
 from fila.core.effect import Event, Waits
 from fila.core.lane import Entry, Lane
+from fila.core.lease import Leased
 
 OTHER: Final = 0
 ENQUEUED: Final = 1
@@ -26,17 +29,16 @@ DELIVERED: Final = 2
 ACKED: Final = 3
 
 # What the numbers of a row are, by the names of the event's fields.
-ENQUEUED_NUMBERS: Final = (
-    "weight", "body_bytes", "key_pending", "key_eligible", "active_keys", "ready_ns",
+ENQUEUED_NUMBERS: Final = ("weight", "body_bytes", "key_pending", "key_eligible", "active_keys")
+# How many messages it took, then what was left: `left_behind` of the eligible ones wait for their
+# time once the last of the visit's messages is gone.
+VISIT_NUMBERS: Final = (
+    "taken", "key_pending", "key_eligible", "left_behind", "active_weight_before", "active_keys",
 )  # fmt: skip
-DELIVERED_NUMBERS: Final = (
-    "attempt", "weight", "enqueued_ns", "since_ns", "stall_ns", "body_bytes", "key_pending",
-    "key_eligible", "active_weight_before", "active_keys",
-)  # fmt: skip
-ACKED_NUMBERS: Final = ("key_pending", "key_eligible", "active_keys")
-_ENQUEUED: Final = 6
-_DELIVERED: Final = 10
-_ACKED: Final = 3
+STANDING_NUMBERS: Final = ("key_pending", "key_eligible", "active_keys")
+_ENQUEUED: Final = 5
+_VISIT: Final = 6
+_STANDING: Final = 3
 
 Span = tuple[int, int, int, str]
 
@@ -48,15 +50,25 @@ class Trail:
         self.enqueued_ids: list[bytes] = []
         self.enqueued_lanes: list[Lane] = []
         self.enqueued_numbers: list[int] = []
+        self.enqueued_delayed: list[tuple[int, int]] = []  # rows with a delay, and when it ends
         # Delivered messages by their whole key in the store: it holds the stamp, too.
+        self.delivered_rows = 0  # told; the lists follow when the run is over
         self.delivered_keys: list[bytes] = []
         self.delivered_lanes: list[Lane] = []
         self.delivered_waits: list[Waits] = []
-        self.delivered_numbers: list[int] = []
-        self.acked_ids: list[bytes] = []
-        self.acked_lanes: list[Lane] = []
-        self.acked_consumers: list[str] = []
-        self.acked_numbers: list[int] = []
+        self.delivered_attempts: list[int] = []
+        self.delivered_weights: list[int] = []
+        self.delivered_enqueued_ns: list[int] = []
+        self.delivered_since_ns: list[int] = []
+        self.delivered_bytes: list[int] = []
+        self.delivered_delayed: list[int] = []  # rows whose wait had a delay: ready at their stamp
+        self.visits: list[int] = []
+        self.acked_leased: list[Leased] = []
+        self.acked_standings: list[int] = []  # each row's, counted from the first of its run
+        self.acked_runs: list[tuple[int, int]] = []  # rows and standings of each run
+        self.acked_consumers: list[tuple[int, str]] = []  # so many rows of one consumer
+        self.standing_lanes: list[Lane] = []
+        self.standing_numbers: list[int] = []
         self._run = OTHER  # the kind of the run under way
         self._run_ns = 0
         self._run_consumer = ""
@@ -64,9 +76,9 @@ class Trail:
     def __len__(self) -> int:
         return (
             len(self.others)
-            + len(self.enqueued_ids)
-            + len(self.delivered_keys)
-            + len(self.acked_ids)
+            + len(self.enqueued_lanes)
+            + self.delivered_rows
+            + len(self.acked_leased)
         )
 
     def __iter__(self) -> Iterator[Event]:
@@ -93,40 +105,37 @@ class Trail:
     def end(self) -> None:
         self._run = OTHER
 
-    def visited(
-        self,
-        lane: Lane,
-        entries: list[Entry],
-        taken: int,
-        eligible: int,
-        left_behind: int,
+    def delivered(
+        self, keys: list[bytes], entries: list[Entry], lanes: list[Lane], waits: list[Waits]
     ) -> None:
-        """A visit of delivery took the last `taken` of the entries.
-
-        `eligible` is what the key then has ready; `left_behind` of these wait for their time once
-        the last of the entries is gone.
-        """
-        waiting = lane.key.pending
-        ring = lane.queue.ring
-        weight = ring.weight  # the key itself still stands in the ring
-        keys = ring.keys
-        numbers = self.delivered_numbers
-        while taken:
-            entry = entries[-taken]
-            taken -= 1
-            if taken == 0:
-                eligible -= left_behind
-            _, _, attempts, own_weight, enqueued_ns, since_ns, stall_ns, _, body = entry
-            numbers += (
-                attempts, own_weight, enqueued_ns, since_ns, stall_ns, len(body),
-                waiting + taken, eligible + taken, weight, keys,
-            )  # fmt: skip
-
-    def delivered(self, keys: list[bytes], lanes: list[Lane], waits: list[Waits]) -> None:
         """The run of visits is over: these are the messages that they took."""
+        start = len(self.delivered_keys)
+        _, _, attempts, weights, enqueued_ns, since_ns, stalls_ns, _, bodies = zip(
+            *entries, strict=True
+        )
         self.delivered_keys += keys
         self.delivered_lanes += lanes
         self.delivered_waits += waits
+        self.delivered_attempts += attempts
+        self.delivered_weights += weights
+        self.delivered_enqueued_ns += enqueued_ns
+        self.delivered_since_ns += since_ns
+        self.delivered_bytes += map(len, bodies)
+        if min(stalls_ns) < 0:
+            self.delivered_delayed += [
+                start + at for at, stall_ns in enumerate(stalls_ns) if stall_ns < 0
+            ]
+        self._run = OTHER
+
+    def acked(
+        self, lanes: tuple[Lane, ...], places: dict[Lane, int], consumers: list[tuple[int, str]]
+    ) -> None:
+        """The run at the end of `acked_leased` is over: its messages' lanes, and which of the last
+        standings is whose."""
+        self.acked_standings += [places[lane] for lane in lanes]
+        self.acked_runs.append((len(lanes), len(places)))
+        self.acked_consumers += consumers
+        self.standing_lanes += places
         self._run = OTHER
 
     def first_ns(self) -> int:
@@ -139,9 +148,9 @@ class Trail:
         """How many rows each span has."""
         ends = [
             len(self.others),
-            len(self.enqueued_ids),
-            len(self.delivered_keys),
-            len(self.acked_ids),
+            len(self.enqueued_lanes),
+            self.delivered_rows,
+            len(self.acked_leased),
         ]
         found = []
         for kind, start, _, _ in reversed(self.spans):
@@ -153,16 +162,20 @@ class Trail:
     def expand(self) -> list[Event]:
         """Every event by itself, in order."""
         found: list[Event] = []
+        delays = dict(self.enqueued_delayed)
+        left = self._left_by_visits()
+        standings = self._standings()
+        consumers = [name for rows, name in self.acked_consumers for _ in range(rows)]
         for (kind, start, now, consumer), count in zip(self.spans, self.counts(), strict=True):
             for row in range(start, start + count):
                 if kind == OTHER:
                     found.append(self.others[row])
                 elif kind == ENQUEUED:
-                    found.append(self._enqueued(row, now))
+                    found.append(self._enqueued(row, now, delays.get(row, now)))
                 elif kind == DELIVERED:
-                    found.append(self._delivered(row, now, consumer))
+                    found.append(self._delivered(row, now, consumer, left[row]))
                 else:
-                    found.append(self._acked(row, now))
+                    found.append(self._acked(row, now, consumers[row], standings[row]))
         return found
 
     # --- single rows
@@ -170,15 +183,38 @@ class Trail:
     def _told(self) -> int:
         """How many rows of the kind under way there are."""
         if self._run == ENQUEUED:
-            return len(self.enqueued_ids)
+            return len(self.enqueued_lanes)
         if self._run == DELIVERED:
-            return len(self.delivered_numbers) // _DELIVERED
-        return len(self.acked_ids)
+            return self.delivered_rows
+        return len(self.acked_leased)
 
-    def _enqueued(self, row: int, now: int) -> Event:
+    def _left_by_visits(self) -> list[tuple[int, int, int, int]]:
+        """For each delivered message what was left after it: pending, eligible, active weight
+        before it, active keys."""
+        found = []
+        for at in range(0, len(self.visits), _VISIT):
+            taken, pending, ready, left_behind, weight, keys = self.visits[at : at + _VISIT]
+            while taken:
+                taken -= 1
+                if taken == 0:
+                    ready -= left_behind
+                found.append((pending + taken, ready + taken, weight, keys))
+        return found
+
+    def _standings(self) -> list[int]:
+        """For each acked message which of the standings is its own."""
+        found = []
+        at = first = 0
+        for rows, standings in self.acked_runs:
+            found += [first + one for one in self.acked_standings[at : at + rows]]
+            at += rows
+            first += standings
+        return found
+
+    def _enqueued(self, row: int, now: int, ready_ns: int) -> Event:
         lane = self.enqueued_lanes[row]
         at = row * _ENQUEUED
-        weight, size, pending, ready, keys, ready_ns = self.enqueued_numbers[at : at + _ENQUEUED]
+        weight, size, pending, ready, keys = self.enqueued_numbers[at : at + _ENQUEUED]
         return Event(
             now,
             effect.ENQUEUED,
@@ -196,50 +232,50 @@ class Trail:
             body_bytes=size,
         )
 
-    def _delivered(self, row: int, now: int, consumer: str) -> Event:
+    def _delivered(
+        self, row: int, now: int, consumer: str, left: tuple[int, int, int, int]
+    ) -> Event:
         key = self.delivered_keys[row]
         lane = self.delivered_lanes[row]
-        at = row * _DELIVERED
-        numbers = self.delivered_numbers[at : at + _DELIVERED]
-        attempts, weight, enqueued_ns, since_ns, stall_ns, size = numbers[:6]
-        pending, ready, active_weight, keys = numbers[6:]
+        since_ns = self.delivered_since_ns[row]
+        pending, ready, active_weight, keys = left
         return Event(
             now,
             effect.DELIVERED,
             lane.queue.name,
             key[rows.ID_AT :],
-            attempts,
+            self.delivered_attempts[row],
             lane.key.name,
-            weight,
+            self.delivered_weights[row],
             lane.throttle_keys,
             pending,
             ready,
             active_weight,
             keys,
             since_ns,
-            _stamp_of(key) if stall_ns < 0 else since_ns,
+            _stamp_of(key) if row in self.delivered_delayed else since_ns,
             self.delivered_waits[row],
             consumer=consumer,
             credit_delta=-1,
-            enqueued_ns=enqueued_ns,
-            body_bytes=size,
+            enqueued_ns=self.delivered_enqueued_ns[row],
+            body_bytes=self.delivered_bytes[row],
         )
 
-    def _acked(self, row: int, now: int) -> Event:
-        lane = self.acked_lanes[row]
-        at = row * _ACKED
-        pending, ready, keys = self.acked_numbers[at : at + _ACKED]
+    def _acked(self, row: int, now: int, consumer: str, standing: int) -> Event:
+        _, lane, key, _ = self.acked_leased[row]
+        at = standing * _STANDING
+        pending, ready, keys = self.standing_numbers[at : at + _STANDING]
         return Event(
             now,
             effect.ACKED,
             lane.queue.name,
-            self.acked_ids[row],
+            key[rows.ID_AT :],
             fairness_key=lane.key.name,
             throttle_keys=lane.throttle_keys,
             key_pending=pending,
             key_eligible=ready,
             active_keys=keys,
-            consumer=self.acked_consumers[row],
+            consumer=consumer,
             credit_delta=1,
         )
 

@@ -1,4 +1,4 @@
-"""Events to columns: what `gathered` collected from the core's trails, turned into Arrow.
+"""Events to columns: what `gathered` laid out in order, as Arrow.
 
 The wait parts are cut so that in whole microseconds, too, they add up to the wait: each part is the
 difference of two rounded moments, not a rounded difference.
@@ -6,71 +6,78 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
-from binascii import hexlify
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from fila.core import effect, trail
+from fila.core import effect
 from fila.core.effect import Event
 from fila.core.trail import Trail, trail_of
-from fila.journal.gathered import WORDS, Events, Place
-from fila.journal.schema import arrow_schema
+from fila.journal.gathered import Events
+from fila.journal.packed import WORDS, Packed, Place
+from fila.journal.schema import arrow_schema, compact_schema, fitted
 from fila.wire.message import decode_headers, payload_of
 
 _US: Final = 1_000
-_INT32: Final = pa.int32()
 _INT64: Final = pa.int64()
 _TIMESTAMP: Final = pa.timestamp("us", "UTC")
 _STRINGS: Final = pa.list_(pa.string())
 _PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+_NUMPY: Final = {pa.int32(): np.int32, pa.int64(): np.int64}
+# Where the digits of an id stand in its text.
+_GROUPS: Final = ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36))
 
 
 def events_batch(
     events: list[Event], first_seq: int, broker: str, epoch: int, counts: list[int] | None = None
 ) -> Any:
-    """A record batch of the events table, of single events."""
+    """A record batch of the events table, of single events; `counts` where they stand for more
+    than one."""
     return trails_batch([trail_of(events)], first_seq, broker, epoch, counts)
 
 
 def trails_batch(
     trails: list[Trail], first_seq: int, broker: str, epoch: int, counts: list[int] | None = None
 ) -> Any:
-    """A record batch of the events table; `counts` for the single events of the trails, where they
-    stand for more than one."""
-    table = Events(trails)
-    if counts:
-        table.numbers["events"][table.at[trail.OTHER]] = counts
-    size = table.size
-    strings = pa.string()
-    places = [_place(one) for one in table.places]
-    at_place = _number(table.place, _INT32)
-    numbers = table.numbers
-    since = numbers["since_ns"]
+    """A record batch of the events table."""
+    packed = Packed()
+    packed.add(trails, counts)
+    table = pa.Table.from_batches([compact_batch(packed, first_seq, broker, epoch)])
+    (batch,) = fitted(table, "events").combine_chunks().to_batches()
+    return batch
+
+
+def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> Any:
+    """A record batch in the events table's compact form: each different word once."""
+    events = Events(packed)
+    size = events.size
+    schema = compact_schema("events")
+    places = [_place(one) for one in events.places]
+    at_place = events.number("place", np.int32)
+    since = events.number("since_ns")
     arrays = {
         "seq": _number(np.arange(first_seq, first_seq + size)),
-        "ts": _time(numbers["ts_ns"]),
-        "broker": _repeated(broker, strings, size),
-        "epoch": _repeated(epoch, pa.int64(), size),
-        "queue": _chosen([one[0] for one in places], at_place),
-        "fairness_key": _chosen([one[1].decode() for one in places], at_place),
+        "ts": _time(events.ts_ns),
+        "broker": _words([broker], _zeros(size)),
+        "epoch": _repeated(epoch, _INT64, size),
+        "queue": _words([one[0] for one in places], at_place),
+        "fairness_key": _words([one[1].decode() for one in places], at_place),
         "throttle_keys": _lists([one[2] for one in places], at_place),
-        "message_id": _ids(table.ids, table.named),
+        "message_id": _ids(events.ids(), events.named()),
         "since": _time(since, nullable=True),
-        "ready_at": _time(numbers["ready_ns"], nullable=True),
-        "enqueued_at": _time(numbers["enqueued_ns"], nullable=True),
-        "payload_bytes": _number(numbers["body_bytes"]),
-        "replay_of": _repeated(None, strings, size),
-        **_waits(table.waited, table.waits, since),
+        "ready_at": _time(events.number("ready_ns"), nullable=True),
+        "enqueued_at": _time(events.number("enqueued_ns"), nullable=True),
+        "payload_bytes": _number(events.number("body_bytes")),
+        "replay_of": _repeated(None, schema.field("replay_of").type, size),
+        **_waits(events, since),
     }
     for name in WORDS:
-        arrays[name] = _chosen(list(table.words[name]), _number(table.word_at[name], _INT32))
-    schema = arrow_schema("events")
+        arrays[name] = _words(list(events.words[name]), events.number(name, np.int32))
     for field in schema:
         if field.name not in arrays:
-            arrays[field.name] = _number(numbers[field.name], field.type)
+            arrays[field.name] = _number(events.number(field.name, _NUMPY[field.type]), field.type)
     columns = [arrays[field.name] for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -83,59 +90,55 @@ def _place(one: Place) -> tuple[str, bytes, tuple[bytes, ...]]:
 
 def _number(values: Any, kind: Any = _INT64) -> Any:
     """A column of numbers that are all there; straight from memory, a tenth of pa.array's cost."""
-    if kind == _INT32 and values.dtype != np.int32:
-        values = values.astype(np.int32)
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
-def _chosen(values: list[str], at: Any) -> Any:
-    """A column of few different values."""
-    if len(values) == 1:
-        return _repeated(values[0], pa.string(), len(at))
-    return pa.array(values, pa.string()).take(at)
+def _words(values: list[str], at: Any) -> Any:
+    """A column of few different values: numbers that point at them."""
+    return pa.DictionaryArray.from_arrays(
+        _number(at, pa.int32()), pa.array(values, pa.string()), safe=False
+    )
 
 
-def _waits(waited: Any, waits: Any, since: Any) -> dict[str, Any]:
+def _waits(events: Events, since: Any) -> dict[str, Any]:
     """The parts of each delivered message's wait in microseconds; null for the others."""
     size = len(since)
-    if len(waits) == 0:
-        return {f"wait_{name}_us": pa.nulls(size, pa.int64()) for name in _PARTS}
-    valid = np.zeros(size, np.bool_)
-    valid[waited] = True
-    present = _bitmap(valid)
+    present = _bitmap(events.waited())
     found = {}
-    moment = since[waited]
+    moment = since
     before = moment // _US
-    for at, name in enumerate(_PARTS):
-        moment = moment + waits[:, at]
+    for name, part in zip(_PARTS, events.waits(), strict=True):
+        moment = moment + part
         after = moment // _US
-        part = np.zeros(size, np.int64)
-        part[waited] = after - before
+        buffers = [present, pa.py_buffer(after - before)]
+        found[f"wait_{name}_us"] = pa.Array.from_buffers(_INT64, size, buffers)
         before = after
-        found[f"wait_{name}_us"] = pa.Array.from_buffers(
-            pa.int64(), size, [present, pa.py_buffer(part)]
-        )
     return found
 
 
 def _bitmap(present: Any) -> Any:
     """Which values are there, as Arrow keeps it."""
-    return pa.py_buffer(np.packbits(present, bitorder="little").tobytes())
+    return pa.py_buffer(np.packbits(present, bitorder="little"))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def _repeated(value: Any, kind: Any, size: int) -> Any:
-    """One value throughout. Batches have few sizes and such columns few values: made once."""
+    """One value throughout. Small batches have few sizes and such columns few values."""
     return pa.repeat(pa.scalar(value, kind), size)
+
+
+def _zeros(size: int) -> Any:
+    return np.zeros(size, np.int32)
 
 
 def _lists(values: list[tuple[bytes, ...]], at: Any) -> Any:
     if not any(values):  # nearly always: no throttle keys anywhere
-        offsets = pa.py_buffer(bytes(4 * (len(at) + 1)))
+        offsets = pa.py_buffer(_zeros(len(at) + 1))
         return pa.Array.from_buffers(
             _STRINGS, len(at), [None, offsets], children=[pa.array([], pa.string())]
         )
-    return pa.array([[key.decode() for key in keys] for keys in values], _STRINGS).take(at)
+    lists = pa.array([[key.decode() for key in keys] for keys in values], _STRINGS)
+    return lists.take(_number(at, pa.int32()))
 
 
 class Enqueued(NamedTuple):
@@ -195,13 +198,20 @@ def _time(ns: Any, nullable: bool = False) -> Any:
 def _ids(ids: Any, named: Any = None) -> Any:
     """Rows of sixteen bytes to the text form, all at once; null where nothing is named."""
     size = len(ids)
-    valid = None if named is None or named.all() else _bitmap(named)
+    halves = np.empty((size, 32), np.uint8)
+    octets = ids.view(np.uint8).reshape(size, 16)
+    np.right_shift(octets, 4, out=halves[:, ::2])
+    np.bitwise_and(octets, 15, out=halves[:, 1::2])
+    # From ten on letters: what lies between "9" and "a" is left out.
+    letters = np.multiply(halves > 9, ord("a") - ord("9") - 1, dtype=np.uint8)
+    halves += letters
+    halves += ord("0")
     text = np.full((size, 36), ord("-"), np.uint8)
-    digits = np.frombuffer(hexlify(ids.tobytes()), np.uint8).reshape(size, 32)
     at = 0
-    for start, stop in ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36)):
-        text[:, start:stop] = digits[:, at : at + stop - start]
+    for start, stop in _GROUPS:
+        text[:, start:stop] = halves[:, at : at + stop - start]
         at += stop - start
     offsets = np.arange(0, 36 * (size + 1), 36, dtype=np.int32)
+    valid = None if named is None else _bitmap(named)
     buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(text)]
     return pa.Array.from_buffers(pa.string(), size, buffers)

@@ -1,32 +1,21 @@
-"""Trails gathered into columns of numbers, each value once and at its place in the order.
+"""Packed events gathered into columns of numbers, each value at its place in the order.
 
-Every kind of event is read from its own flat lists in one go and then laid where its spans stand.
-Words (names of events, consumers) and places (queue, key, throttle keys) become numbers, too: how
-many different ones there are does not depend on how many events there are. Knows nothing of Arrow.
+The rows of each kind lie one after another in the packed bytes, so a column is first put together
+kind by kind, and then its values are taken in the order of the events. Nearly all of it is done by
+numpy without holding the interpreter. Knows nothing of Arrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
 from fila.core import effect, rows, trail
-from fila.core.effect import Event
-from fila.core.lane import Lane
-from fila.core.trail import Trail
+from fila.journal.packed import NUMBER, OTHER_NUMBERS, WORDS, Numbered, Packed
 
-Place = Lane | tuple[str, bytes, tuple[bytes, ...]]
-
-WORDS: Final = ("event", "consumer", "reason", "error", "source_queue")
-_NUMBERS: Final = (
-    "attempt", "weight", "key_pending", "key_eligible", "active_weight_before", "active_keys",
-    "since_ns", "ready_ns", "credit_delta", "enqueued_ns", "body_bytes", "key_leased",
-)  # fmt: skip
+KEY_BYTES: Final = rows.ID_AT + 16
 _PARTS: Final = 6
-_NO_ID: Final = bytes(16)
 _KINDS: Final = {
     trail.ENQUEUED: effect.ENQUEUED,
     trail.DELIVERED: effect.DELIVERED,
@@ -35,135 +24,151 @@ _KINDS: Final = {
 
 
 class Events:
-    """The events of some trails, by column."""
+    """The events of what was packed, by column."""
 
-    def __init__(self, trails: list[Trail]) -> None:
-        self._trails = trails
-        spans = list(chain.from_iterable([one.spans for one in trails]))
-        counts = np.array(list(chain.from_iterable([one.counts() for one in trails])), np.int64)
-        kinds = np.repeat(np.array([one[0] for one in spans], np.int8), counts)
-        self.size = size = len(kinds)
-        # Where the events of each kind stand.
-        self.at = [np.flatnonzero(kinds == kind) for kind in range(4)]
-        self.numbers: dict[str, Any] = {name: np.zeros(size, np.int64) for name in _NUMBERS}
-        self.numbers["ts_ns"] = np.repeat(np.array([one[2] for one in spans], np.int64), counts)
-        self.numbers["events"] = np.ones(size, np.int64)
-        self.ids = np.zeros((size, 16), np.uint8)
-        self.named = np.ones(size, np.bool_)  # whether there is an id
-        # Different values, and which of them each event has; the first word of all is "".
-        self.words: dict[str, _Numbered] = {name: _Numbered([""]) for name in WORDS}
-        self.word_at = {name: np.zeros(size, np.int32) for name in WORDS}
-        self.places = _Numbered()
-        self.place = np.zeros(size, np.int32)
-        consumers = self.words["consumer"]
-        self.word_at["consumer"] = np.repeat(consumers.of([one[3] for one in spans]), counts)
-        self.waited = self.at[trail.DELIVERED]  # who has a wait
-        self.waits = np.zeros((0, _PARTS), np.int64)
+    def __init__(self, packed: Packed) -> None:
+        self._packed = packed
+        self.size = packed.rows
+        self.places = packed.places
+        self.words: dict[str, Numbered] = packed.words
+        kinds = np.frombuffer(packed.column("span.kind"), np.uint8)
+        counts = self._numbers("span.rows")
+        spans_ns = self._numbers("span.ts_ns")
+        consumers = self._numbers("span.consumer")
+        sizes = [int(counts[kinds == kind].sum()) for kind in range(4)]
+        ends = np.cumsum(sizes)
+        # Where the rows of each kind lie, one kind after another.
+        self._kinds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        self._order = _order(kinds, counts, ends - sizes)
+        self.ts_ns = np.repeat(spans_ns, counts)
+        told = kinds == trail.ENQUEUED
+        enqueued_ns = np.repeat(spans_ns[told], counts[told])
+        told = kinds == trail.DELIVERED
+        consumer = np.repeat(consumers[told], counts[told])
+        # By column the values of each kind; what is not there is 0.
+        self._found: dict[str, list[Any]] = {}
+        self._put(trail.OTHER, {name: self._numbers(f"other.{name}") for name in _OTHERS})
+        self._put(trail.ENQUEUED, self._enqueued(enqueued_ns))
+        self._put(trail.DELIVERED, {"consumer": consumer, **self._delivered()})
+        self._put(trail.ACKED, self._acked())
         for kind, word in _KINDS.items():
-            if len(self.at[kind]):
-                self.word_at["event"][self.at[kind]] = self.words["event"][word]
-        if len(self.at[trail.ENQUEUED]):
-            self._enqueued()
-        if len(self.at[trail.DELIVERED]):
-            self._delivered()
-        if len(self.at[trail.ACKED]):
-            self._acked()
-        if len(self.at[trail.OTHER]):
-            self._others()
+            self._put(kind, {"event": packed.words["event"][word], "events": 1})
 
-    def _enqueued(self) -> None:
-        at = self.at[trail.ENQUEUED]
-        trails = self._trails
-        numbers = self.numbers
-        self.ids[at] = _bytes([one.enqueued_ids for one in trails], 16)
-        self.place[at] = self.places.of(_all([one.enqueued_lanes for one in trails]))
-        flat = _table([one.enqueued_numbers for one in trails], len(trail.ENQUEUED_NUMBERS))
-        for name, values in zip(trail.ENQUEUED_NUMBERS, flat.T, strict=True):
-            numbers[name][at] = values
-        numbers["since_ns"][at] = numbers["enqueued_ns"][at] = numbers["ts_ns"][at]
+    def number(self, name: str, kind: Any = np.int64) -> Any:
+        """A column of numbers."""
+        return self._laid(self._found[name], kind)
 
-    def _delivered(self) -> None:
-        at = self.at[trail.DELIVERED]
-        trails = self._trails
-        numbers = self.numbers
-        keys = _bytes([one.delivered_keys for one in trails], rows.ID_AT + 16)
-        self.ids[at] = keys[:, rows.ID_AT :]
-        self.place[at] = self.places.of(_all([one.delivered_lanes for one in trails]))
-        flat = _table([one.delivered_numbers for one in trails], len(trail.DELIVERED_NUMBERS))
-        found = dict(zip(trail.DELIVERED_NUMBERS, flat.T, strict=True))
-        delayed = found.pop("stall_ns") < 0
-        ready = found["since_ns"]
-        if delayed.any():
-            stamps = np.ascontiguousarray(keys[:, rows.STAMP_AT : rows.ID_AT]).view(">i8")[:, 0]
-            ready = np.where(delayed, stamps, ready)
-        found["ready_ns"] = ready
-        for name, values in found.items():
-            numbers[name][at] = values
-        numbers["credit_delta"][at] = -1
-        waits = chain.from_iterable(_all([one.delivered_waits for one in trails]))
-        self.waits = np.fromiter(waits, np.int64, _PARTS * len(at)).reshape(-1, _PARTS)
+    def ids(self) -> Any:
+        """Sixteen bytes for each event."""
+        pieces = [
+            _bytes(self._packed.column("other.id"), 16),
+            _bytes(self._packed.column("enqueued.id"), 16),
+            _bytes(self._packed.column("delivered.key"), KEY_BYTES)[:, rows.ID_AT :],
+            _bytes(self._packed.column("acked.key"), KEY_BYTES)[:, rows.ID_AT :],
+        ]
+        # As pairs of numbers they are moved at once.
+        return np.concatenate(pieces).view(np.int64)[self._order]
 
-    def _acked(self) -> None:
-        at = self.at[trail.ACKED]
-        trails = self._trails
-        self.ids[at] = _bytes([one.acked_ids for one in trails], 16)
-        self.place[at] = self.places.of(_all([one.acked_lanes for one in trails]))
-        flat = _table([one.acked_numbers for one in trails], len(trail.ACKED_NUMBERS))
-        for name, values in zip(trail.ACKED_NUMBERS, flat.T, strict=True):
-            self.numbers[name][at] = values
-        consumers = _all([one.acked_consumers for one in trails])
-        self.word_at["consumer"][at] = self.words["consumer"].of(consumers)
-        self.numbers["credit_delta"][at] = 1
+    def named(self) -> Any:
+        """Which events have an id; None: all of them."""
+        return self._flags("other.named", True)
 
-    def _others(self) -> None:
-        at = self.at[trail.OTHER]
-        events: list[Event] = _all([one.others for one in self._trails])
-        columns = dict(zip(Event._fields, zip(*events, strict=True), strict=True))
-        self.ids[at] = _bytes([[id or _NO_ID for id in columns["message_id"]]], 16)
-        self.named[at] = [bool(id) for id in columns["message_id"]]
-        self.place[at] = self.places.of(
-            list(
-                zip(
-                    columns["queue"], columns["fairness_key"], columns["throttle_keys"], strict=True
-                )
-            )
-        )
-        for name in _NUMBERS:
-            self.numbers[name][at] = columns[name]
-        for name in WORDS:
-            self.word_at[name][at] = self.words[name].of(columns[name])
-        waits = [wait for wait in columns["waits"] if wait is not None]
-        if waits:
-            waited = np.array([wait is not None for wait in columns["waits"]])
-            self.waited = np.concatenate([self.waited, at[waited]])
-            self.waits = np.concatenate([self.waits, np.array(waits, np.int64)])
+    def waited(self) -> Any:
+        """Which events have a wait; None: all of them."""
+        return self._flags("other.waited", False)
+
+    def waits(self) -> list[Any]:
+        """The parts of the waits in ns, a column each."""
+        other = self._numbers("other.waits").reshape(-1, _PARTS)
+        delivered = self._numbers("delivered.waits").reshape(-1, _PARTS)
+        return [
+            self._laid([other[:, at], 0, delivered[:, at], 0], np.int64) for at in range(_PARTS)
+        ]
+
+    def _flags(self, other: str, told: bool) -> Any:
+        flags = np.frombuffer(self._packed.column(other), np.bool_)
+        if told and flags.all():
+            return None
+        return self._laid([flags, told, True, told], np.bool_)
+
+    def _enqueued(self, ts_ns: Any) -> dict[str, Any]:
+        found = self._table("enqueued.numbers", trail.ENQUEUED_NUMBERS)
+        found["place"] = self._numbers("enqueued.place")
+        found["since_ns"] = found["enqueued_ns"] = found["ready_ns"] = ts_ns
+        delayed = self._numbers("enqueued.delayed").reshape(-1, 2)
+        if len(delayed):
+            found["ready_ns"] = ts_ns.copy()
+            found["ready_ns"][delayed[:, 0]] = delayed[:, 1]
+        return found
+
+    def _delivered(self) -> dict[str, Any]:
+        names = ("place", "attempt", "weight", "enqueued_ns", "since_ns", "body_bytes")
+        found = {name: self._numbers(f"delivered.{name}") for name in names}
+        found["credit_delta"] = -1
+        found["ready_ns"] = found["since_ns"]
+        delayed = self._numbers("delivered.delayed")
+        if len(delayed):
+            keys = _bytes(self._packed.column("delivered.key"), KEY_BYTES)
+            stamps = np.ascontiguousarray(keys[delayed, rows.STAMP_AT : rows.ID_AT]).view(">i8")
+            found["ready_ns"] = found["since_ns"].copy()
+            found["ready_ns"][delayed] = stamps[:, 0]
+        visits = self._table("delivered.visits", trail.VISIT_NUMBERS)
+        taken = visits.pop("taken")
+        left_behind = visits.pop("left_behind")
+        ends = np.cumsum(taken)
+        if len(taken) != len(found["place"]):  # some took more than one
+            visits = {name: np.repeat(values, taken) for name, values in visits.items()}
+            still = np.repeat(ends, taken) - np.arange(1, len(found["place"]) + 1)
+            visits["key_pending"] += still
+            visits["key_eligible"] += still
+        visits["key_eligible"][ends - 1] -= left_behind
+        return {**found, **visits}
+
+    def _acked(self) -> dict[str, Any]:
+        runs = self._numbers("acked.runs").reshape(-1, 2)
+        firsts = np.cumsum(runs[:, 1]) - runs[:, 1]
+        at = self._numbers("acked.standing") + np.repeat(firsts, runs[:, 0])
+        found = self._table("standing.numbers", trail.STANDING_NUMBERS)
+        found["place"] = self._numbers("standing.place")
+        found = {name: values[at] for name, values in found.items()}
+        consumers = self._numbers("acked.consumers").reshape(-1, 2)
+        found["consumer"] = np.repeat(consumers[:, 1], consumers[:, 0])
+        found["credit_delta"] = 1
+        return found
+
+    def _put(self, kind: int, columns: dict[str, Any]) -> None:
+        for name, values in columns.items():
+            self._found.setdefault(name, [0, 0, 0, 0])[kind] = values
+
+    def _laid(self, pieces: list[Any], kind: Any) -> Any:
+        """Values of the kinds, laid out in the order of the events."""
+        values = np.empty(self.size, kind)
+        for at, piece in zip(self._kinds, pieces, strict=True):
+            values[at] = piece
+        return values[self._order]
+
+    def _numbers(self, name: str) -> Any:
+        return np.frombuffer(self._packed.column(name), NUMBER)
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> dict[str, Any]:
+        table = self._numbers(name).reshape(-1, len(columns))
+        return {column: table[:, at].copy() for at, column in enumerate(columns)}
 
 
-class _Numbered(dict[Any, int]):
-    """Different values, each with a number in the order they came."""
-
-    def __init__(self, values: Sequence[Any] = ()) -> None:
-        super().__init__(zip(values, range(len(values)), strict=True))
-
-    def __missing__(self, value: Any) -> int:
-        number = self[value] = len(self)
-        return number
-
-    def of(self, values: Sequence[Any]) -> Any:
-        return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+_OTHERS: Final = ("place", "events", *OTHER_NUMBERS, *WORDS)
 
 
-def _all(lists: list[list[Any]]) -> list[Any]:
-    return lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
+def _order(kinds: Any, counts: Any, starts: Any) -> Any:
+    """For each event in order where it lies among the rows, one kind after another."""
+    firsts = np.zeros(len(kinds), np.int64)
+    for kind, start in enumerate(starts):
+        told = kinds == kind
+        firsts[told] = start + np.cumsum(counts[told]) - counts[told]
+    steps = firsts - (np.cumsum(counts) - counts)
+    order = np.repeat(steps, counts)
+    order += np.arange(len(order))
+    return order
 
 
-def _bytes(lists: Iterable[list[bytes]], width: int) -> Any:
-    """Values of one width, as rows of bytes."""
-    joined = b"".join(chain.from_iterable(lists))
+def _bytes(joined: bytes, width: int) -> Any:
     return np.frombuffer(joined, np.uint8).reshape(-1, width)
-
-
-def _table(lists: list[list[int]], width: int) -> Any:
-    size = sum(map(len, lists))
-    flat = np.fromiter(chain.from_iterable(lists), np.int64, size)
-    return flat.reshape(-1, width)

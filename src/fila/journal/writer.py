@@ -1,8 +1,9 @@
 """The journal's thread: takes committed events from the loop, writes them, never stops the broker.
 
-Events are turned into columns on the loop's thread, a few thousand at a time: it is mostly Python's
-work, which two threads can only take from each other. What waits for the disk is done on the other
-one, and holds nobody up. When the disk cannot keep up, events are dropped, counted, and a
+The loop's thread packs events into bytes, about a thousand at a time: that is Python's work, which
+two threads can only take from each other. Columns, files and Parquet are made of them on the other
+one, nearly all without holding the interpreter and in few large steps: each step that ends has to
+ask for the interpreter back. When the disk cannot keep up, events are dropped, counted, and a
 journal_gap row tells how many; those in memory when the process is killed are told of by the next
 run.
 """
@@ -17,22 +18,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
 from fila.core import effect
 from fila.core.effect import Event
 from fila.core.trail import Trail, trail_of
 from fila.journal import files
-from fila.journal.columns import Enqueued, config_batch, messages_batch, trails_batch
+from fila.journal.columns import Enqueued, compact_batch, config_batch, messages_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.mark import Mark
+from fila.journal.packed import Packed
 from fila.journal.recovery import GAP, gap_count, gap_event, recover
-from fila.journal.schema import arrow_schema
 
 log = logging.getLogger("fila.journal")
 
 _SETTINGS_EVENTS = frozenset((effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED))
+PACK_EVENTS = 1_000  # more in one go would push the broker's own data out of the caches
 MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
 _RETIRE_EVERY_NS = 3_600 * 10**9
 
@@ -41,7 +40,7 @@ class JournalSettings(NamedTuple):
     path: Path
     broker: str = "fila"
     messages: bool = False  # keep headers and payloads, too
-    flush_events: int = 4_000
+    flush_events: int = 50_000  # written at once when there are so many, else every flush_s
     flush_s: float = 0.25
     seal_events: int = 200_000
     seal_s: float = 60.0
@@ -65,7 +64,7 @@ class Journal:
         self._clock_ns = clock_ns
         self._fresh: list[Trail] = []  # not yet turned into columns
         self._fresh_rows = 0
-        self._inbox: deque[_Taken] = deque()
+        self._taken = _Taken()
         self._messages: deque[Enqueued] = deque()
         self._waiting = 0
         self._dropped = 0
@@ -106,9 +105,10 @@ class Journal:
             if self._gap:
                 self._take(trail_of([self._told_gap(trail.first_ns())]))
             self._take(trail)
-            if self._fresh_rows < self._settings.flush_events:
+            if self._fresh_rows >= PACK_EVENTS:
+                self._pack()
+            if self._waiting < self._settings.flush_events:
                 return
-            self._pack()
         self._wake.set()
 
     def record_messages(
@@ -144,27 +144,32 @@ class Journal:
         self._note()
 
     def _pack(self) -> None:
-        """Turn what was taken into columns. Events of which that cannot be made are missed."""
+        """Pack what was taken. Events that cannot be packed are missed."""
         trails, self._fresh = self._fresh, []
         rows, self._fresh_rows = self._fresh_rows, 0
         others = [one for trail in trails for one in trail.others]
         counts = [gap_count(one) for one in others] if self._dropped else []
         gaps = [one for one in others if one.event == GAP] if self._dropped else []
         since_ns = gaps[0].since_ns if gaps else trails[0].first_ns()
-        changes = [one for one in others if one.event in _SETTINGS_EVENTS]
         events = rows - len(counts) + sum(counts)
-        taken = _Taken(None, rows, events, since_ns, changes)
         try:
-            # Numbered when it is written: a batch that fails leaves no hole.
-            batch = trails_batch(trails, 0, self._settings.broker, self._epoch, counts)
+            self._taken.packed.add(trails, counts)
         except Exception as error:
             log.error(f"events that cannot be written down: {error}")
-            self._rows -= taken.rows
-            self._waiting -= taken.rows
-            self._dropped += taken.rows - len(gaps)
-            self._missed(taken.events, since_ns)
+            self._waiting -= rows
+            self._lost(rows, events, len(gaps), since_ns)
         else:
-            self._inbox.append(taken._replace(batch=batch, gaps=len(gaps)))
+            taken = self._taken
+            taken.since_ns = taken.since_ns or since_ns
+            taken.events += events
+            taken.gaps += len(gaps)
+            taken.changes += [one for one in others if one.event in _SETTINGS_EVENTS]
+
+    def _lost(self, rows: int, events: int, gaps: int, since_ns: int) -> None:
+        """Taken, and will not be written after all."""
+        self._rows -= rows
+        self._dropped += rows - gaps
+        self._missed(events, since_ns)
 
     def _missed(self, count: int, since_ns: int) -> None:
         if self._gap == 0:
@@ -210,29 +215,30 @@ class Journal:
                 self._take(trail_of([self._told_gap(self._clock_ns())]))
             if self._fresh:
                 self._pack()
-            taken, self._inbox = self._inbox, deque()
+            taken, self._taken = self._taken, _Taken()
             messages, self._messages = self._messages, deque()
             self._waiting = 0
-        try:
-            while taken:
-                self._write_events(taken[0])
-                self._write_settings(taken.popleft().changes)
-            for enqueued in messages:
-                self._append("messages", messages_batch(enqueued))
-        except Exception:
-            with self._lock:
-                for lost in taken:
-                    self._rows -= lost.rows
-                    self._dropped += lost.rows - lost.gaps
-                    self._missed(lost.events, lost.since_ns)
-            raise
+        if taken.packed.rows:
+            try:
+                self._write_events(taken)
+            except Exception:
+                with self._lock:
+                    self._lost(taken.packed.rows, taken.events, taken.gaps, taken.since_ns)
+                raise
+        self._write_settings(taken.changes)
+        for enqueued in messages:
+            self._append("messages", messages_batch(enqueued))
 
     def _write_events(self, taken: _Taken) -> None:
-        numbers = pa.array(np.arange(self._seq, self._seq + taken.rows))
-        self._append("events", taken.batch.set_column(0, taken.batch.schema.field(0), numbers))
-        self._seq += taken.rows
+        rows = taken.packed.rows
+        # Numbered when it is written: a batch that fails leaves no hole.
+        self._append(
+            "events",
+            compact_batch(taken.packed, self._seq, self._settings.broker, self._epoch),
+        )
+        self._seq += rows
         with self._lock:
-            self._written += taken.rows
+            self._written += rows
 
     def _write_settings(self, changes: list[Event]) -> None:
         if changes:
@@ -242,7 +248,7 @@ class Journal:
         tail = self._tails.get(table)
         if tail is None:
             stream = Stream(table, self._settings.broker, self._epoch)
-            hot = HotFile(self._settings.path, stream, self._clock_ns(), arrow_schema(table))
+            hot = HotFile(self._settings.path, stream, self._clock_ns(), batch.schema)
             tail = self._tails[table] = _Tail(stream, hot, self._clock_ns())
         tail.hot.append(batch)
 
@@ -269,15 +275,15 @@ class Journal:
             files.retire(self._settings.path, table, (today - timedelta(days=days)).isoformat())
 
 
-class _Taken(NamedTuple):
+class _Taken:
     """Events on their way to the disk."""
 
-    batch: Any
-    rows: int
-    events: int  # that the rows stand for: more than rows where gaps are among them
-    since_ns: int  # when the first of them happened
-    changes: list[Event]  # of settings, for a table of their own
-    gaps: int = 0
+    def __init__(self) -> None:
+        self.packed = Packed()
+        self.events = 0  # that the rows stand for: more than rows where gaps are among them
+        self.since_ns = 0  # when the first of them happened
+        self.changes: list[Event] = []  # of settings, for a table of their own
+        self.gaps = 0
 
 
 class _Tail(NamedTuple):
