@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import random
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from fila.core import effect
 from fila.core.command import Ack, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
@@ -10,7 +16,10 @@ from fila.core.load import load
 from fila.core.settings import Settings
 from fila.core.trail import Trail
 from fila.core.verdict import Assignment, FailureVerdict
-from fila.journal.columns import events_batch, trails_batch
+from fila.journal import files
+from fila.journal.columns import compact_batch, events_batch, trails_batch
+from fila.journal.files import HotFile, Stream
+from fila.journal.packed import Packed
 from fila.storage.memory import MemoryStore
 from tests.core.turn import MS, START, id_of
 
@@ -99,3 +108,48 @@ def test_an_event_in_the_middle_of_a_run_keeps_its_place() -> None:
                     )
                     broken += 1
     assert broken > 20
+
+
+def test_trails_packed_one_by_one_give_the_same_rows_as_all_at_once() -> None:
+    for seed in range(5):
+        trails = lively_trails(seed)
+        packed = Packed()
+        for at in range(0, len(trails), 7):
+            packed.add(trails[at : at + 7])
+        found = compact_batch(packed, 1, "fila", 7)
+        found.validate(full=True)
+        assert found.to_pylist() == trails_batch(trails, 1, "fila", 7).to_pylist()
+
+
+def test_trails_that_cannot_be_packed_leave_nothing_behind() -> None:
+    good, bad = lively_trails(1)[4:6]
+    packed = Packed()
+    packed.add([good])
+    bad.visits[0] = 1 << 80
+    with pytest.raises(struct.error):
+        packed.add([bad])
+    packed.add([good])
+    found = compact_batch(packed, 1, "fila", 7)
+    assert found.to_pylist() == trails_batch([good, good], 1, "fila", 7).to_pylist()
+
+
+def test_words_kept_by_number_are_text_for_every_reader(tmp_path: Path) -> None:
+    trails = lively_trails(2)
+    plain = trails_batch(trails, 1, "fila", 7)
+    halves = []
+    for first, some in ((1, trails[:30]), (1 + sum(map(len, trails[:30])), trails[30:])):
+        packed = Packed()
+        packed.add(some)
+        halves.append(compact_batch(packed, first, "fila", 7))
+    stream = Stream("events", "fila", 7)
+    hot = HotFile(tmp_path, stream, 1, halves[0].schema)
+    for half in halves:
+        hot.append(half)
+    read = pa.Table.from_batches(files.read_hot(hot.path))
+    assert read.schema == plain.schema
+    assert read.to_pylist() == plain.to_pylist()
+    (part,) = files.seal(tmp_path, stream, hot.batches)
+    sealed = pq.ParquetFile(part)
+    assert sealed.read().to_pylist() == plain.to_pylist()
+    assert sealed.schema_arrow == plain.schema
+    assert sealed.schema_arrow.metadata == plain.schema.metadata

@@ -165,7 +165,7 @@ class Trail:
         delays = dict(self.enqueued_delayed)
         left = self._left_by_visits()
         standings = self._standings()
-        consumers = [name for rows, name in self.acked_consumers for _ in range(rows)]
+        consumers = [name for count, name in self.acked_consumers for _ in range(count)]
         for (kind, start, now, consumer), count in zip(self.spans, self.counts(), strict=True):
             for row in range(start, start + count):
                 if kind == OTHER:
@@ -205,9 +205,9 @@ class Trail:
         """For each acked message which of the standings is its own."""
         found = []
         at = first = 0
-        for rows, standings in self.acked_runs:
-            found += [first + one for one in self.acked_standings[at : at + rows]]
-            at += rows
+        for count, standings in self.acked_runs:
+            found += [first + one for one in self.acked_standings[at : at + count]]
+            at += count
             first += standings
         return found
 

@@ -91,7 +91,7 @@ def seal(root: Path, stream: Stream, batches: list[Any]) -> list[Path]:
         target = folder / f"part-{stream.broker}-{stream.epoch}-{_range(rows)}.parquet"
         if not target.exists():
             hidden = folder / f".{target.name}.{os.getpid()}.tmp"
-            pq.write_table(rows, hidden, **_encoding(rows.schema))
+            _write(rows, hidden)
             _fsync(hidden)
             hidden.replace(target)
             _fsync(folder)
@@ -158,6 +158,12 @@ def retire(root: Path, table: str, before_date: str) -> int:
     return removed
 
 
+def _write(rows: Any, path: Path) -> None:
+    with pq.ParquetWriter(path, rows.schema, **_encoding(rows.schema)) as writer:
+        writer.write_table(rows, row_group_size=_ROW_GROUP)
+        writer.add_key_value_metadata(rows.schema.metadata)
+
+
 def _encoding(schema: Any) -> dict[str, Any]:
     """How columns are written; half the time of the defaults, and a third of the size.
 
@@ -176,10 +182,9 @@ def _encoding(schema: Any) -> dict[str, Any]:
     ]
     return {
         "compression": "zstd",
-        "row_group_size": _ROW_GROUP,
         "use_dictionary": words,  # of others no value comes twice
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        "store_schema": False,
+        "store_schema": False,  # it would tell of the numbers, not of the words
         "write_statistics": [one.name for one in schema if one.name in _SOUGHT],
     }
 

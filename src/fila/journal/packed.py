@@ -14,7 +14,6 @@ from itertools import chain
 from struct import pack
 from typing import Any, Final
 
-from fila.core import trail
 from fila.core.effect import Event
 from fila.core.lane import Lane
 from fila.core.trail import Trail
