@@ -184,6 +184,7 @@ def _encoding(schema: Any) -> dict[str, Any]:
         "compression": "zstd",
         "use_dictionary": words,  # of others no value comes twice
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        "write_batch_size": 1 << 14,
         "store_schema": False,  # it would tell of the numbers, not of the words
         "write_statistics": [one.name for one in schema if one.name in _SOUGHT],
     }

@@ -28,6 +28,10 @@ OTHER_NUMBERS: Final = (
 NUMBER: Final = "l"  # how a number is packed: for struct the fastest of those with eight bytes
 _NO_ID: Final = bytes(16)
 _NO_WAIT: Final = (0,) * 6
+_NO_OTHERS: Final = {
+    f"other.{name}": b""
+    for name in ("id", "named", "place", "waited", "waits", "events", *OTHER_NUMBERS, *WORDS)
+}
 
 
 class Packed:
@@ -121,10 +125,9 @@ class Packed:
         }
 
     def _others(self, events: list[Event], counts: list[int] | None) -> dict[str, bytes]:
-        # Without any there is nothing to turn.
-        columns: dict[str, Sequence[Any]] = dict.fromkeys(Event._fields, ())
-        if events:
-            columns = dict(zip(Event._fields, zip(*events, strict=True), strict=True))
+        if not events:
+            return _NO_OTHERS
+        columns = dict(zip(Event._fields, zip(*events, strict=True), strict=True))
         ids = columns["message_id"]
         waits = columns["waits"]
         places = zip(
@@ -164,4 +167,9 @@ def _numbers(values: Sequence[int]) -> bytes:
 
 
 def _all(lists: list[list[Any]]) -> list[Any]:
-    return lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
+    found = lists[0]
+    if len(lists) > 1:
+        found = []
+        for one in lists:
+            found += one  # a tenth of what it costs to go through them one by one
+    return found
