@@ -21,6 +21,7 @@ from fila import (
     QueueNotFoundError,
     SnapshotExpiredError,
 )
+from fila.client.columns import Columns
 from tests.client.drivers import SyncDriver
 from tests.e2e.process import Broker
 
@@ -338,6 +339,43 @@ def test_a_page_says_the_same_as_arrow_and_as_messages(
             start = page.next
     driver.call(client, "browse_close", snapshot.token)
     assert seen == {(): 90, ("ready",): 40, ("delayed", "leased"): 50, ("leased",): 20}
+
+
+def test_pages_follow_one_another_to_the_end(driver: SyncDriver, client: Any, queue: str) -> None:
+    wanted = [NewMessage(queue, b"x" * 10, fairness_key=f"key{n % 3}") for n in range(9_000)]
+    ids = [one.id for one in driver.call(client, "enqueue_messages", wanted)]
+    snapshot = driver.call(client, "browse_open", queue, parts=2)
+    pages = [
+        page
+        for start, end in snapshot.ranges
+        for page in all_of(driver, client.browse_pages(snapshot.token, start, end))
+    ]
+    assert sorted(one.id for page in pages for one in page.messages) == sorted(ids)
+    assert [len(page.messages) for page in pages[:2]] == [2_048, 2_048]
+    driver.call(client, "browse_close", snapshot.token)
+    with pytest.raises(SnapshotExpiredError):
+        all_of(driver, client.browse_pages(snapshot.token, *snapshot.ranges[0]))
+
+
+def test_columns_are_stored_and_what_is_refused_is_told(
+    driver: SyncDriver, client: Any, queue: str
+) -> None:
+    parts = [
+        Columns(
+            queue,
+            [b"%d" % n for n in range(first, first + 3_000)],
+            idempotency_keys=[b"key %d" % (n // 2) for n in range(first, first + 3_000)],
+            fairness_keys=[f"tenant {n % 3}" for n in range(3_000)],
+        )
+        for first in (0, 3_000)
+    ]
+    parts.append(Columns([queue, "nowhere"], [b"a", b"b"]))
+    stored = all_of(driver, client.enqueue_columns(parts))
+    assert sum(one.messages for one in stored) == 6_002
+    assert sum(one.duplicates for one in stored) == 3_000
+    assert [one.refused for one in stored[:-1]] == [{}] * (len(stored) - 1)
+    assert isinstance(stored[-1].refused[1], QueueNotFoundError)
+    assert driver.call(client, "get_stats", queue).depth == 3_001
 
 
 def _varied(queue: str) -> Any:

@@ -23,8 +23,8 @@ class BrowseLimits(NamedTuple):
     ttl_ms: int = 600_000
     ttl_ms_max: int = 3_600_000
     parts_max: int = 1_024
-    page_messages_max: int = 1_024  # rows a page looks at: a few milliseconds
-    page_bytes_max: int = 1024 * 1024
+    page_messages_max: int = 2_048  # rows a page looks at: a few milliseconds
+    page_bytes_max: int = 2 * 1024 * 1024
 
 
 class Opened(NamedTuple):

@@ -281,12 +281,13 @@ def _on_batches(
 
 def _encoded(message: NewMessage) -> bytes:
     _, field, body = outgoing(message.queue, message.headers, message.payload)
-    lane = _lane(message.fairness_key, message.weight, tuple(message.throttle_keys))
+    lane = lane_of(message.fairness_key, message.weight, tuple(message.throttle_keys))
     return field + body + bulk.options_field(message.delay_ms, message.idempotency_key, lane)
 
 
 @lru_cache(maxsize=4_096)
-def _lane(fairness_key: str, weight: int, throttle_keys: tuple[str, ...]) -> bytes:
+def lane_of(fairness_key: str, weight: int, throttle_keys: tuple[str, ...]) -> bytes:
+    """A place as it travels; remembered, because bulk writers name few often."""
     return hot.lane_field(
         string_field(fairness_key, "fairness_key")[2:],
         weight,

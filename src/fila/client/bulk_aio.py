@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from fila.client import bulk
+from fila.client import bulk, columns
 from fila.client.aio_consumer import AsyncMessage
 from fila.client.bulk import (
     BatchCount,
@@ -20,6 +20,7 @@ from fila.client.bulk import (
     Snapshot,
 )
 from fila.client.calls import Call
+from fila.client.columns import Columns, Stored
 from fila.client.errors import BatchError, FilaError
 from fila.client.ticket import Ticket
 from fila.wire.bodies import OpenBatch
@@ -57,6 +58,22 @@ class AsyncBulkMethods:
             results += answer
         _raise_refused(results)
         return results
+
+    async def enqueue_columns(
+        self, parts: Iterable[Columns], *, timeout: float | None = None
+    ) -> AsyncGenerator[Stored, None]:
+        """Store messages given by columns, and tell what came of each frame of them, in order;
+        what was refused is told, not raised. Several frames are under way at once, while the next
+        ones are made."""
+        client = cast("AsyncFilaClient", self)
+        waiting: deque[tuple[Call[Stored], Ticket]] = deque()
+        for part in parts:
+            for call in columns.frames(part):
+                waiting.append((call, client._ask(call)))
+                if len(waiting) > bulk.FRAMES_AHEAD:
+                    yield await client._answer(*waiting.popleft(), timeout)
+        while waiting:
+            yield await client._answer(*waiting.popleft(), timeout)
 
     async def release(self, queue: str, message_id: str, *, timeout: float | None = None) -> None:
         """Hand a leased message back at once: to its old place, without counting an attempt."""
@@ -208,6 +225,30 @@ class AsyncBulkMethods:
         SnapshotExpiredError when the snapshot's time is up."""
         call = bulk.browse_page(token, start, end, states, max_messages, max_bytes, arrow)
         return await self._bulk(call, timeout)
+
+    async def browse_pages(
+        self,
+        token: str,
+        start: bytes,
+        end: bytes,
+        *,
+        states: Iterable[str] = (),
+        arrow: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Page, None]:
+        """All pages of a range; the next one is under way while this one is looked at."""
+        client = cast("AsyncFilaClient", self)
+        states = tuple(states)
+        call = bulk.browse_page(token, start, end, states, 0, 0, arrow)
+        ticket = client._ask(call)
+        while True:
+            page = await client._answer(call, ticket, timeout)
+            if not page.next:
+                yield page
+                return
+            call = bulk.browse_page(token, page.next, end, states, 0, 0, arrow)
+            ticket = client._ask(call)
+            yield page
 
     async def browse_close(self, token: str, *, timeout: float | None = None) -> None:
         """Let go of a snapshot; one that is gone already is fine."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from fila.client import bulk
+from fila.client import bulk, columns
 from fila.client.bulk import (
     BatchCount,
     BrowsedMessage,
@@ -19,6 +19,7 @@ from fila.client.bulk import (
     Snapshot,
 )
 from fila.client.calls import Call
+from fila.client.columns import Columns, Stored
 from fila.client.consumer import SyncMessage
 from fila.client.errors import BatchError, FilaError
 from fila.client.ticket import Ticket
@@ -57,6 +58,22 @@ class BulkMethods:
             results += answer
         _raise_refused(results)
         return results
+
+    def enqueue_columns(
+        self, parts: Iterable[Columns], *, timeout: float | None = None
+    ) -> Generator[Stored, None, None]:
+        """Store messages given by columns, and tell what came of each frame of them, in order;
+        what was refused is told, not raised. Several frames are under way at once, while the next
+        ones are made."""
+        client = cast("FilaClient", self)
+        waiting: deque[tuple[Call[Stored], Ticket]] = deque()
+        for part in parts:
+            for call in columns.frames(part):
+                waiting.append((call, client._ask(call)))
+                if len(waiting) > bulk.FRAMES_AHEAD:
+                    yield client._answer(*waiting.popleft(), timeout)
+        while waiting:
+            yield client._answer(*waiting.popleft(), timeout)
 
     def release(self, queue: str, message_id: str, *, timeout: float | None = None) -> None:
         """Hand a leased message back at once: to its old place, without counting an attempt."""
@@ -205,6 +222,30 @@ class BulkMethods:
         SnapshotExpiredError when the snapshot's time is up."""
         call = bulk.browse_page(token, start, end, states, max_messages, max_bytes, arrow)
         return self._bulk(call, timeout)
+
+    def browse_pages(
+        self,
+        token: str,
+        start: bytes,
+        end: bytes,
+        *,
+        states: Iterable[str] = (),
+        arrow: bool = False,
+        timeout: float | None = None,
+    ) -> Generator[Page, None, None]:
+        """All pages of a range; the next one is under way while this one is looked at."""
+        client = cast("FilaClient", self)
+        states = tuple(states)
+        call = bulk.browse_page(token, start, end, states, 0, 0, arrow)
+        ticket = client._ask(call)
+        while True:
+            page = client._answer(call, ticket, timeout)
+            if not page.next:
+                yield page
+                return
+            call = bulk.browse_page(token, page.next, end, states, 0, 0, arrow)
+            ticket = client._ask(call)
+            yield page
 
     def browse_close(self, token: str, *, timeout: float | None = None) -> None:
         """Let go of a snapshot; one that is gone already is fine."""

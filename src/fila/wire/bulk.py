@@ -37,7 +37,7 @@ BrowsedItem = tuple[bytes, bytes, bytes, int, int, int, int]
 SeenItem = tuple[bytes, bytes, bytes, bytes, int, tuple[bytes, ...], int, int, int, int]
 
 
-def options_field(delay_ms: int, idempotency_key: str, lane: bytes) -> bytes:
+def options_field(delay_ms: int, idempotency_key: str | bytes, lane: bytes) -> bytes:
     """What follows the payload in an EnqueueWith; `lane` is a `hot.lane_field`."""
     if not idempotency_key:
         return u64_field(delay_ms, "delay_ms") + b"\x00\x00" + lane

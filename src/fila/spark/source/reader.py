@@ -62,22 +62,14 @@ class SnapshotReader(DataSourceReader):
         if not isinstance(partition, SnapshotPart):
             return  # Spark's own stand-in for no partition at all
         shape = Shape(self._schema)
-        start = partition.start
+        place = (partition.token, partition.start, partition.end)
         with connect(self._options) as client:
-            while start:
-                try:
-                    page = client.browse_page(
-                        partition.token,
-                        start,
-                        partition.end,
-                        states=self._options.states,
-                        arrow=True,
-                    )
-                except SnapshotExpiredError as error:
-                    raise SourceError(
-                        "the snapshot behind this DataFrame is gone: it was planned more than "
-                        f"{self._options.snapshot_ttl_s:g} s ago (snapshotTtlSeconds), or the "
-                        "broker was restarted. Read the queue again"
-                    ) from error
-                yield from shape.batches(page.arrow)
-                start = page.next
+            try:
+                for page in client.browse_pages(*place, states=self._options.states, arrow=True):
+                    yield from shape.batches(page.arrow)
+            except SnapshotExpiredError as error:
+                raise SourceError(
+                    "the snapshot behind this DataFrame is gone: it was planned more than "
+                    f"{self._options.snapshot_ttl_s:g} s ago (snapshotTtlSeconds), or the "
+                    "broker was restarted. Read the queue again"
+                ) from error

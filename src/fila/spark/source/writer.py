@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
 
-from fila.client.bulk import NewMessage
-from fila.client.errors import BatchError, OverloadedError
+from fila.client.columns import Columns, Stored
+from fila.client.errors import OverloadedError
 from fila.client.sync import FilaClient
+from fila.spark.source.buffers import slices, words
 from fila.spark.source.connection import connect, waiting
 from fila.spark.source.options import Options, SourceError
 from fila.spark.source.schema import check_write
@@ -84,16 +83,26 @@ def check(options: Options, schema: StructType, overwrite: bool) -> None:
 def write_rows(options: Options, batches: Iterator[Any]) -> Written:
     """On a worker: store the rows of a partition."""
     rows = duplicates = 0
-    started_at = time.monotonic()
     with connect(options) as client:
-        for batch in batches:
-            for part in _paced(batch, options.rows_per_second_max):
-                duplicates += _store(client, list(_messages(part, options.queue, rows)), rows)
-                rows += part.num_rows
-                if options.rows_per_second_max:
-                    due_at = started_at + rows / options.rows_per_second_max
-                    time.sleep(max(0.0, due_at - time.monotonic()))
+        for stored in client.enqueue_columns(_parts(options, batches)):
+            duplicates += stored.duplicates
+            if stored.refused:
+                duplicates += _store_again(client, stored, rows)
+            rows += stored.messages
     return Written(rows, duplicates)
+
+
+def _parts(options: Options, batches: Iterator[Any]) -> Iterator[Columns]:
+    """The rows of a partition, no faster than they may be sent."""
+    rows = 0
+    started_at = time.monotonic()
+    for batch in batches:
+        for part in _paced(batch, options.rows_per_second_max):
+            yield _columns(part, options.queue, rows)
+            rows += part.num_rows
+            if options.rows_per_second_max:
+                due_at = started_at + rows / options.rows_per_second_max
+                time.sleep(max(0.0, due_at - time.monotonic()))
 
 
 def _paced(batch: Any, rows_per_second: int) -> Iterator[Any]:
@@ -103,61 +112,53 @@ def _paced(batch: Any, rows_per_second: int) -> Iterator[Any]:
         yield batch.slice(at, size)
 
 
-def _messages(batch: Any, queue: str, first: int) -> Iterator[NewMessage]:
+def _columns(batch: Any, queue: str, first: int) -> Columns:
     names = batch.schema.names
-    count = batch.num_rows
 
-    def column(name: str, missing: Any, made: Any = None) -> Iterable[Any]:
-        if name not in names:
-            return repeat(missing, count)
-        found = batch.column(name)
-        values: list[Any] = found.to_pylist()
-        if made is not None:
-            return [missing if value is None else made(value) for value in values]
-        if found.null_count:
-            return [missing if value is None else value for value in values]
-        return values
+    def column(name: str, read: Callable[[Any], Any]) -> Any:
+        return read(batch.column(name)) if name in names else None
 
     body = batch.column("payload")
     if body.null_count:
-        at = body.to_pylist().index(None)
+        at = body.is_null().index(True).as_py()
         raise SourceError(f"row {first + at} of this task has no payload; nothing of it was stored")
-    queues = column("queue", queue)
-    if not queue:
-        queues = list(queues)
-        if "" in queues:
-            at = queues.index("")
-            raise SourceError(f"row {first + at} of this task names no queue; nothing was stored")
-    # A cast from text costs nothing for a column, but an encode for every string.
-    payloads = body.cast(pa.binary()).to_pylist()
-    return map(
-        NewMessage,
-        queues,
-        payloads,
-        column("headers", None, dict),
-        column("delay_ms", 0),
-        column("idempotency_key", ""),
-        column("fairness_key", ""),
-        column("weight", 0),
-        column("throttle_keys", (), tuple),
+    queues = column("queue", words)
+    if queues is not None and queue:
+        queues = [one or queue for one in queues]
+    if queues is not None and "" in queues:
+        at = queues.index("")
+        raise SourceError(f"row {first + at} of this task names no queue; nothing was stored")
+    return Columns(
+        queue if queues is None else queues,
+        slices(body),
+        column("headers", lambda found: [dict(one or ()) for one in found.to_pylist()]),
+        column("delay_ms", _numbers),
+        column("idempotency_key", lambda found: [bytes(one) for one in slices(found)]),
+        column("fairness_key", words),
+        column("weight", _numbers),
+        column("throttle_keys", lambda found: [one or () for one in found.to_pylist()]),
     )
 
 
-def _store(client: FilaClient, messages: list[NewMessage], first: int) -> int:
-    """How many were there already. What the broker has no room for now is sent again."""
+def _numbers(found: Any) -> list[int]:
+    return [one or 0 for one in found.to_pylist()]
+
+
+def _store_again(client: FilaClient, stored: Stored, first: int) -> int:
+    """Send again what the broker had no room for; how much of it was there already. `first` is the
+    row of the task the frame began with."""
     duplicates = 0
+    rows = {at: first + at - stored.first for at in stored.refused}
     for _ in range(_OVERLOADS_MAX):
-        try:
-            stored: list[Any] = client.enqueue_messages(messages)
-            refused: dict[int, Any] = {}
-        except BatchError as error:
-            stored, refused = error.results, error.errors
-        duplicates += sum(1 for one in stored if getattr(one, "duplicate", False))
-        if not refused:
-            return duplicates
-        for at, why in refused.items():
+        for at, why in stored.refused.items():
             if not isinstance(why, OverloadedError):
-                raise SourceError(f"the broker refused row {first + at} of this task: {why}")
-        messages = [messages[at] for at in refused]
+                raise SourceError(f"the broker refused row {rows[at]} of this task: {why}")
         time.sleep(_OVERLOAD_PAUSE_S)
-    raise SourceError(f"the broker has no room for {len(messages)} rows; try again later")
+        # Fewer than a frame: one answer, whose places count anew.
+        places = list(stored.refused)
+        (stored,) = client.enqueue_columns([stored.columns.take(places)])
+        rows = {at: rows[place] for at, place in enumerate(places)}
+        duplicates += stored.duplicates
+        if not stored.refused:
+            return duplicates
+    raise SourceError(f"the broker has no room for {len(rows)} rows; try again later")
