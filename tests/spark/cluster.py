@@ -1,4 +1,4 @@
-"""A standalone cluster of one worker, started from the wheel."""
+"""A standalone cluster of one worker, or of some, started from the wheel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,9 +28,10 @@ SETTINGS = [word for setting in _CONF for word in ("--conf", setting)]
 
 @contextmanager
 def cluster(
-    folder: Path, python: str = sys.executable
+    folder: Path, python: str = sys.executable, hosts: Sequence[str] = ("127.0.0.1",)
 ) -> Iterator[tuple[str, dict[str, str], int]]:
-    """Its address, the environment for a driver, and the process id of the worker."""
+    """Its address, the environment for a driver, and the process id of the first worker; there is
+    one on each host."""
     home = Path(pyspark.__file__).parent
     environ = {
         **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(find_java().home),
@@ -38,14 +39,14 @@ def cluster(
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
     }  # fmt: skip
 
-    def daemon(*words: str) -> subprocess.Popen[bytes]:
-        log = (folder / f"{words[0].rpartition('.')[2]}.log").open("wb")
-        command = [str(home / "bin" / "spark-class"), *words]
-        return subprocess.Popen(command, env=environ, stdout=log, stderr=log, cwd=folder)
+    def daemon(*words: str, host: str = "127.0.0.1") -> subprocess.Popen[bytes]:
+        log = (folder / f"{words[0].rpartition('.')[2]}.log").open("ab")
+        command = [str(home / "bin" / "spark-class"), *words, "--host", host]
+        own = {**environ, "SPARK_LOCAL_IP": host}
+        return subprocess.Popen(command, env=own, stdout=log, stderr=log, cwd=folder)
 
     deploy = "org.apache.spark.deploy"
-    started = [daemon(f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "0",
-                      "--webui-port", "0")]  # fmt: skip
+    started = [daemon(f"{deploy}.master.Master", "--port", "0", "--webui-port", "0")]
     log = folder / "Master.log"
     try:
         found: list[str] = []
@@ -56,8 +57,9 @@ def cluster(
 
         wait_until(listening, 60, "the master's address")
         size = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
-        work = ["--work-dir", str(folder / "work"), "--host", "127.0.0.1"]
-        started.append(daemon(f"{deploy}.worker.Worker", found[0], *size, *work))
+        work = ["--work-dir", str(folder / "work")]
+        for host in hosts:
+            started.append(daemon(f"{deploy}.worker.Worker", found[0], *size, *work, host=host))
         yield found[0], environ, started[1].pid
     finally:
         for process in started:
