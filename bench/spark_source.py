@@ -26,7 +26,7 @@ from fila.client.sync import FilaClient
 from fila.spark.session import get_spark
 
 ROWS = 500_000
-SHORT_ROWS = 150_000
+SHORT_ROWS = 300_000
 WARM_UP_ROWS = 60_000
 PAYLOAD_BYTES = 1_024
 PURE, COMPILED = "pure", "compiled"
