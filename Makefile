@@ -34,7 +34,7 @@ run: $(READY)  ## start the broker on its embedded store
 $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(FAST)
 	@$(FAST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis
+	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis pyarrow
 	@rm -rf build  # or modules that are no longer compiled would be packed again
 	@FILA_COMPILE=1 $(FAST)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt --no-build-isolation '.[server]'

@@ -230,8 +230,8 @@ class Exchange:
                     self._take_frame(opcode, request_id, body, now)
                 if self.drop_reason is not None:
                     return
-        except InvalidBody as error:
-            self._drop(ProtocolError(f"{self.address} sent a body that does not parse: {error}"))
+        except InvalidBody as why:
+            self._drop(ProtocolError(f"{self.address} sent a body that does not parse: {why}"))
         except ProtocolError as error:
             self._drop(error)
         for fault in self._decoder.take_errors():

@@ -1,7 +1,8 @@
 """Turns what a producer passes in into bytes, before any lock is taken.
 
 Owns the checks on queue, headers and payload, and cutting long lists into pieces. Never touches
-state shared with the connection.
+state shared with the connection. What is checked here is declared loosely: a compiled function
+would refuse what it does not expect before it could say what is wrong.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,7 @@ Payload = bytes | bytearray | memoryview | str
 _fields: dict[str, bytes] = {}
 
 
-def queue_field(queue: str) -> bytes:
+def queue_field(queue: Any) -> bytes:
     """A queue's name as it travels; remembered, because producers name few queues often."""
     field = _fields.get(queue)
     if field is None:
@@ -34,7 +35,7 @@ def queue_field(queue: str) -> bytes:
     return field
 
 
-def outgoing(queue: str, headers: Headers, payload: Payload) -> Outgoing:
+def outgoing(queue: Any, headers: Mapping[Any, Any] | None, payload: Any) -> Outgoing:
     if isinstance(payload, str):
         payload = payload.encode()
     elif not isinstance(payload, bytes):
@@ -48,7 +49,7 @@ def outgoing(queue: str, headers: Headers, payload: Payload) -> Outgoing:
     return queue, queue_field(queue), message_body(headers, payload)
 
 
-def chunks(messages: Iterable[tuple[str, Headers, Payload]]) -> Iterator[list[Outgoing]]:
+def chunks(messages: Iterable[Any]) -> Iterator[list[Outgoing]]:
     """Encoded messages in pieces of a few MiB, so that a long list never exists twice."""
     chunk: list[Outgoing] = []
     size = 0
@@ -64,7 +65,7 @@ def chunks(messages: Iterable[tuple[str, Headers, Payload]]) -> Iterator[list[Ou
         yield chunk
 
 
-def _triple(message: Any) -> tuple[str, Headers, Payload]:
+def _triple(message: Any) -> tuple[Any, Any, Any]:
     if isinstance(message, tuple | list) and len(message) == 3:
         queue, headers, payload = message
         return queue, headers, payload
