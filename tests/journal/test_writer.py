@@ -114,6 +114,32 @@ def test_a_disk_that_fails_loses_events_but_not_the_journal(
     assert found.counts == {("q", "enqueued"): 5}
 
 
+def test_events_that_cannot_be_written_down_are_counted_and_the_others_written(
+    tmp_path: Path,
+) -> None:
+    writer = journal(tmp_path, flush_s=0.01)
+    writer.record(events(3))
+    wait_for(lambda: writer.status().written == 3)
+    writer.record(trail_of([Event(time.time_ns(), ENQUEUED, "q", fairness_key=b"\xff")]))
+    wait_for(lambda: writer.status().dropped == 1)
+    writer.record(trail_of([Event(time.time_ns(), ENQUEUED, "q", weight=1 << 80)]))
+    wait_for(lambda: writer.status().dropped == 2)
+    writer.record(events(5))
+    writer.close()
+    found = reader.totals(tmp_path)
+    assert (found.lost, found.parts) == (2, 1)
+    assert found.counts == {("q", "enqueued"): 8}
+
+
+def test_little_room_is_emptied_before_it_is_full(tmp_path: Path) -> None:
+    writer = journal(tmp_path, waiting_events_max=4_000, flush_s=60.0)
+    for _ in range(20):
+        writer.record(events(500))
+        wait_for(lambda: writer.status().waiting < 1_000)
+    assert writer.status().dropped == 0
+    writer.close()
+
+
 def killed(path: Path, as_found_in: Path) -> Path:
     """The journal as a kill at this moment would leave it: what the system has, no lock."""
     return Path(shutil.copytree(path, as_found_in))

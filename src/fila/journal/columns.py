@@ -6,6 +6,7 @@ difference of two rounded moments, not a rounded difference.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -54,7 +55,7 @@ def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> An
     events = Events(packed)
     size = events.size
     schema = compact_schema("events")
-    places = [_place(one) for one in events.places]
+    queues, keys, throttle_keys = _places(events.places)
     at_place = events.number("place", np.int32)
     since = events.number("since_ns")
     arrays = {
@@ -62,9 +63,9 @@ def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> An
         "ts": _time(events.ts_ns),
         "broker": _words([broker], _zeros(size)),
         "epoch": _repeated(epoch, _INT64, size),
-        "queue": _words([one[0] for one in places], at_place),
-        "fairness_key": _words([one[1].decode() for one in places], at_place),
-        "throttle_keys": _lists([one[2] for one in places], at_place),
+        "queue": _words(queues, at_place),
+        "fairness_key": _words(keys, at_place),
+        "throttle_keys": _lists(throttle_keys, at_place),
         "message_id": _ids(events.ids(), events.named()),
         "since": _time(since, nullable=True),
         "ready_at": _time(events.number("ready_ns"), nullable=True),
@@ -82,10 +83,13 @@ def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> An
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _place(one: Place) -> tuple[str, bytes, tuple[bytes, ...]]:
-    if isinstance(one, tuple):
-        return one
-    return one.queue.name, one.key.name, one.throttle_keys
+def _places(places: Iterable[Place]) -> tuple[list[str], list[bytes], list[tuple[bytes, ...]]]:
+    """Queue, key and throttle keys of each. There may be as many as events: short, and no calls."""
+    return (
+        [one[0] if isinstance(one, tuple) else one.queue.name for one in places],
+        [one[1] if isinstance(one, tuple) else one.key.name for one in places],
+        [one[2] if isinstance(one, tuple) else one.throttle_keys for one in places],
+    )
 
 
 def _number(values: Any, kind: Any = _INT64) -> Any:
@@ -93,8 +97,8 @@ def _number(values: Any, kind: Any = _INT64) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
-def _words(values: list[str], at: Any) -> Any:
-    """A column of few different values: numbers that point at them."""
+def _words(values: list[str] | list[bytes], at: Any) -> Any:
+    """A column of few different values: numbers that point at them. Bytes are UTF-8."""
     return pa.DictionaryArray.from_arrays(
         _number(at, pa.int32()), pa.array(values, pa.string()), safe=False
     )

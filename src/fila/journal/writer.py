@@ -60,6 +60,8 @@ class Journal:
     def __init__(self, settings: JournalSettings, epoch: int, clock_ns: Callable[[], int]) -> None:
         self._settings = settings
         self.wants_messages = settings.messages
+        # Well before there is no room for more.
+        self._wake_events = min(settings.flush_events, settings.waiting_events_max // 4)
         self._epoch = epoch
         self._clock_ns = clock_ns
         self._fresh: list[Trail] = []  # not yet turned into columns
@@ -107,7 +109,7 @@ class Journal:
             self._take(trail)
             if self._fresh_rows >= PACK_EVENTS:
                 self._pack()
-            if self._waiting < self._settings.flush_events:
+            if self._waiting < self._wake_events:
                 return
         self._wake.set()
 
@@ -219,23 +221,25 @@ class Journal:
             messages, self._messages = self._messages, deque()
             self._waiting = 0
         if taken.packed.rows:
-            try:
-                self._write_events(taken)
-            except Exception:
-                with self._lock:
-                    self._lost(taken.packed.rows, taken.events, taken.gaps, taken.since_ns)
-                raise
+            self._write_events(taken)
         self._write_settings(taken.changes)
         for enqueued in messages:
             self._append("messages", messages_batch(enqueued))
 
     def _write_events(self, taken: _Taken) -> None:
         rows = taken.packed.rows
-        # Numbered when it is written: a batch that fails leaves no hole.
-        self._append(
-            "events",
-            compact_batch(taken.packed, self._seq, self._settings.broker, self._epoch),
-        )
+        batch = None
+        try:
+            # Numbered when it is written: a batch that fails leaves no hole.
+            batch = compact_batch(taken.packed, self._seq, self._settings.broker, self._epoch)
+            self._append("events", batch)
+        except Exception as error:
+            with self._lock:
+                self._lost(rows, taken.events, taken.gaps, taken.since_ns)
+            if batch is not None:
+                raise  # it is the disk
+            log.error(f"events that cannot be written down: {error}")
+            return
         self._seq += rows
         with self._lock:
             self._written += rows
