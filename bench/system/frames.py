@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Iterator
 from struct import Struct
 
-from fila.wire import bodies, hot, layouts
+from fila.wire import bodies, bulk, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames, frame_header
 from fila.wire.message import message_body
@@ -24,7 +24,8 @@ _U32 = Struct(">I")
 _HEADER = Struct(">IBBI")
 _HEADER_BYTES = 10
 _ID_FIELD_BYTES = 38  # two of length, 36 of text
-_RESULT_BYTES = 39  # an EnqueueResult's item: code, length, id
+# An item of a result: code, length, id, and in EnqueueWithResult whether it is a duplicate.
+_RESULT_BYTES = {op.ENQUEUE_RESULT: 39, op.ENQUEUE_WITH_RESULT: 40}
 _INBOX_BYTES = 24 << 20
 _ROOM_BYTES = 1 << 18
 ACKS_PER_FRAME = 100
@@ -113,8 +114,11 @@ def tenant(number: int) -> str:
     return f"t{number:06d}"
 
 
-def enqueue_frames(queue: str, payload_bytes: int, batch: int, keys: int = 0) -> list[bytes]:
-    """Frames of `batch` messages that go round `keys` tenants; 0: messages without headers.
+def enqueue_frames(
+    queue: str, payload_bytes: int, batch: int, keys: int = 0, named: bool = False
+) -> list[bytes]:
+    """Frames of `batch` messages that go round `keys` tenants; 0: messages without headers. The
+    tenant is a header for the hook, or is `named` as the fairness key, for queues without one.
 
     Payloads are random and differ inside a frame, so that nobody gains by compressing them.
     """
@@ -125,10 +129,15 @@ def enqueue_frames(queue: str, payload_bytes: int, batch: int, keys: int = 0) ->
     for _ in range(math.lcm(max(keys, 1), batch) // batch):
         items = []
         for _ in range(batch):
-            headers = {TENANT: tenant(at % keys)} if keys else None
-            items.append((field, message_body(headers, source.randbytes(payload_bytes))))
+            headers = {TENANT: tenant(at % keys)} if keys and not named else None
+            body = message_body(headers, source.randbytes(payload_bytes))
+            if named:
+                lane = hot.lane_field(tenant(at % keys).encode(), 1, ())
+                body += bulk.options_field(0, "", lane)
+            items.append((field, body))
             at += 1
-        frames.append(encode_frames(op.ENQUEUE, 1, hot.encode_enqueue(items)))
+        opcode = op.ENQUEUE_WITH if named else op.ENQUEUE
+        frames.append(encode_frames(opcode, 1, hot.encode_enqueue(items)))
     return frames
 
 
@@ -144,11 +153,14 @@ def payload_offsets(frame: bytes, payload_bytes: int, batch: int) -> list[int]:
     return [_HEADER_BYTES + 4 + stride * (at + 1) - payload_bytes for at in range(batch)]
 
 
-def count_stored(data: bytearray, start: int, end: int) -> int:
-    """The messages of an EnqueueResult, all of which must be stored."""
-    count = (end - start - 4) // _RESULT_BYTES
+def count_stored(data: bytearray, start: int, end: int, opcode: int = op.ENQUEUE_RESULT) -> int:
+    """The messages of a result, all of which must be stored."""
+    stride = _RESULT_BYTES.get(opcode)
+    if stride is None:
+        raise RawError(f"unexpected {op.NAMES.get(opcode, opcode)}")
+    count = (end - start - 4) // stride
     # An item that was refused is shorter, and breaks the pattern.
-    if start + 4 + count * _RESULT_BYTES != end or any(data[start + 4 : end : _RESULT_BYTES]):
+    if start + 4 + count * stride != end or any(data[start + 4 : end : stride]):
         raise RawError("an enqueue was refused")
     return count
 

@@ -23,7 +23,8 @@ KIB = 1024
 _TOLD: dict[str, Any] = {
     "bytes": KIB,
     "batch": 100,
-    "keys": 0,  # tenants the messages go round; needs a hook on the queue
+    "keys": 0,  # tenants the messages go round; needs a hook on the queue, unless
+    "named": False,  # the messages name their fairness keys
     "connections": 1,
     "in_flight": 2_000,  # messages under way to the broker
     "unsettled_max": 10_000,  # messages sent and not acknowledged: the standing backlog

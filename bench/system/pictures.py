@@ -161,8 +161,10 @@ def _lifecycle_label(one: Measurement) -> str:
     size = int(parameters["bytes"])
     shown = f"{size // 1024} KB" if size >= 1024 else f"{size} B"
     keys = f", {parameters['keys']} keys" if parameters["keys"] else ""
-    if parameters["via"] != "raw":
+    via = str(parameters["via"])
+    if via.startswith("SDK"):
         producers = f" × {parameters['producers']}" if parameters["producers"] != 1 else ""
-        how = "enqueue_soon" if "soon" in str(parameters["via"]) else parameters["batch"]
+        how = via.removeprefix("SDK ") if "soon" in via else parameters["batch"]
         return f"SDK {how}{producers}{keys}"
-    return f"raw {shown} × {parameters['batch']}{keys}"
+    by_name = " by name" if via != "raw" else ""
+    return f"raw {shown} × {parameters['batch']}{keys}{by_name}"

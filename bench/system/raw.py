@@ -42,7 +42,9 @@ def produce(seat: Seat, told: dict[str, Any]) -> None:
     """`unsettled_max` bounds what waits in the broker; 0: whatever goes in."""
     batch = told["batch"]
     unsettled_max = told["unsettled_max"]
-    ready_made = frames.enqueue_frames(told["queue"], told["bytes"], batch, told["keys"])
+    ready_made = frames.enqueue_frames(
+        told["queue"], told["bytes"], batch, told["keys"], told["named"]
+    )
     lines = Lines(seat, told, batch)
     frames_max = max(told["in_flight"] // (batch * told["connections"]), 1)
     joined_max = max(_JOINED_BYTES_MAX // len(ready_made[0]), 1)  # small frames share a write
@@ -173,9 +175,8 @@ class Lines:
             again = True
             while again:
                 for opcode, start, end in wire.frames():
-                    if opcode != op.ENQUEUE_RESULT:
-                        raise RawError(f"unexpected {op.NAMES.get(opcode, opcode)}")
-                    self._seat.add_stored(frames.count_stored(wire.data, start, end))
+                    stored = frames.count_stored(wire.data, start, end, opcode)
+                    self._seat.add_stored(stored)
                     self.under_way[wire] -= 1
                 again = wire.more
 
@@ -194,7 +195,7 @@ class Taker:
         self._seat = seat
         self._queue = told["queue"]
         self._queue_field = hot.queue_field(self._queue.encode())
-        self._payload_at = frames.payload_at(self._queue, told["keys"])
+        self._payload_at = frames.payload_at(self._queue, 0 if told["named"] else told["keys"])
         self._stamped = told["stamped"]
         self.wire = Wire(told["address"], told["tls_ca"])
         self.latencies = Latencies(seat)

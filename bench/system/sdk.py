@@ -1,6 +1,7 @@
 """A worker of the load through the Python SDK: `python -m bench.system.sdk '{"role": …}'`.
 
 produce    `enqueue_many` of `batch` messages at a time
+pipeline   `enqueue_many_soon` of `batch` messages, some batches under way
 stream     `enqueue_soon`, one message per call; the client makes the batches
 consume    `receive_many` and `ack_many`; with `stamped`, note each one's latency
 pace       one `enqueue` after the other, so many a second, each stamped
@@ -13,6 +14,7 @@ import json
 import random
 import sys
 import time
+from collections import deque
 from itertools import cycle, islice
 from pathlib import Path
 from struct import Struct
@@ -22,10 +24,12 @@ from bench.system.board import Seat
 from bench.system.frames import TENANT, tenant
 from bench.system.latencies import Latencies
 from fila import FilaClient
+from fila.client.sync import Receipt
 
 _U64 = Struct(">Q")
 _GLANCE_S = 0.0003
 _FLUSH_EVERY = 20_000
+_UNDER_WAY_MAX = 1_000
 
 
 def main() -> None:
@@ -33,6 +37,7 @@ def main() -> None:
     seat = Seat(Path(told["board"]), told["seats"], told["seat"])
     roles = {
         "produce": produce,
+        "pipeline": pipeline,
         "stream": stream,
         "consume": consume,
         "pace": pace,
@@ -53,6 +58,23 @@ def produce(seat: Seat, client: FilaClient, told: dict[str, Any]) -> None:
         seat.add_sent(batch)
         client.enqueue_many(islice(messages, batch))
         seat.add_stored(batch)
+
+
+def pipeline(seat: Seat, client: FilaClient, told: dict[str, Any]) -> None:
+    batch, unsettled_max = told["batch"], told["unsettled_max"]
+    messages = cycle(_messages(told))
+    under_way: deque[Receipt[list[str]]] = deque()
+    seat.ready()
+    while seat.wait_to_run():
+        while len(under_way) * batch > _UNDER_WAY_MAX or (under_way and not seat.running):
+            seat.add_stored(len(under_way.popleft().result()))
+        if seat.unsettled + batch > unsettled_max:
+            time.sleep(_GLANCE_S)
+            continue
+        seat.add_sent(batch)
+        under_way.append(client.enqueue_many_soon(islice(messages, batch)))
+    for receipt in under_way:
+        seat.add_stored(len(receipt.result()))
 
 
 def stream(seat: Seat, client: FilaClient, told: dict[str, Any]) -> None:

@@ -64,10 +64,21 @@ def spread(figures: Metric) -> float:
 def targets(found: Sequence[Measurement], full: bool) -> list[Target]:
     """What is promised, and what was measured; what was not measured is left out."""
     batched: Parameters = {"via": "raw", "bytes": 1_024, "batch": 100, "keys": 10}
+    named: Parameters = batched | {"via": "raw, keys named"}
     idle = _middle(metric(found, "memory", "memory", state="idle"))
     promises = [
         Promise(
-            "lifecycle, 1 KB, batches of 100, 10 keys, raw frames: msg/s",
+            "lifecycle, 1 KB, batches of 100, 10 keys by name, raw frames: msg/s",
+            _middle(metric(found, "lifecycle", "rate", **named)),
+            at_least=100_000,
+        ),
+        Promise(
+            "its server CPU: µs/msg",
+            _middle(metric(found, "lifecycle", "cpu", **named)),
+            at_most=10,
+        ),
+        Promise(
+            "the same, 10 keys by a hook: msg/s",
             _middle(metric(found, "lifecycle", "rate", **batched)),
             at_least=100_000,
         ),

@@ -2,7 +2,7 @@
 ack. In batches and one at a time, by raw frames and through the SDK.
 
 `keys` 0 is a queue without a hook: every message has the key `default`. Otherwise a hook of one
-line reads the tenant from a header.
+line reads the tenant from a header, or the messages name their fairness keys ("raw, keys named").
 """
 
 from __future__ import annotations
@@ -14,37 +14,50 @@ from bench.system.lab import Lab, raw, sdk
 from bench.system.measure import Parameters, cost, latency_metrics, rate
 
 RAW = (
-    # bytes, batch, keys
-    (1_024, 1, 10),
-    (1_024, 10, 10),
-    (1_024, 100, 10),
-    (1_024, 500, 10),
-    (1_024, 100, 0),
-    (64, 100, 0),
-    (65_536, 10, 0),
+    # bytes, batch, keys, named
+    (1_024, 1, 10, False),
+    (1_024, 10, 10, False),
+    (1_024, 100, 10, False),
+    (1_024, 500, 10, False),
+    (1_024, 100, 10, True),
+    (1_024, 100, 0, False),
+    (64, 100, 0, False),
+    (65_536, 10, 0, False),
 )
 SDK = (
     # how, batch, producers
     ("produce", 100, 1),
     ("produce", 100, 3),
     ("produce", 10, 1),
+    ("pipeline", 100, 1),
     ("stream", 1, 1),
 )
+_SDK_CALLS = {
+    "produce": "SDK",
+    "pipeline": "SDK enqueue_many_soon",
+    "stream": "SDK enqueue_soon",
+}
 
 
 def run(lab: Lab) -> None:
     with lab.broker() as broker:
-        for size, batch, keys in RAW:
-            queue = lab.queue(broker, TENANT_HOOK if keys else None)
+        for size, batch, keys, named in RAW:
+            queue = lab.queue(broker, TENANT_HOOK if keys and not named else None)
             unsettled_max = max(min(10_000, (64 << 20) // size), batch * 4)
-            shape = {"bytes": size, "batch": batch, "keys": keys, "unsettled_max": unsettled_max}
+            shape = {
+                "bytes": size,
+                "batch": batch,
+                "keys": keys,
+                "named": named,
+                "unsettled_max": unsettled_max,
+            }
             crew = lab.crew(
                 broker,
                 raw(broker, queue, "produce", **shape),
                 raw(broker, queue, "consume", **shape),
             )
             about: Parameters = {
-                "via": "raw",
+                "via": "raw, keys named" if named else "raw",
                 "bytes": size,
                 "batch": batch,
                 "keys": keys,
@@ -56,7 +69,7 @@ def run(lab: Lab) -> None:
             jobs = [sdk(broker, queue, how, batch=batch, keys=10) for _ in range(producers)]
             crew = lab.crew(broker, *jobs, sdk(broker, queue, "consume", keys=10))
             about = {
-                "via": "SDK" if how == "produce" else "SDK enqueue_soon",
+                "via": _SDK_CALLS[how],
                 "bytes": 1_024,
                 "batch": batch,
                 "keys": 10,
