@@ -121,7 +121,9 @@ class Events:
             still = np.repeat(ends, taken) - np.arange(1, len(found["place"]) + 1)
             visits["key_pending"] += still
             visits["key_eligible"] += still
-        visits["key_eligible"][ends - 1] -= left_behind
+        if left_behind.any():
+            visits["key_eligible"] = visits["key_eligible"].copy()
+            visits["key_eligible"][ends - 1] -= left_behind
         return {**found, **visits}
 
     def _acked(self) -> dict[str, Any]:
@@ -142,9 +144,11 @@ class Events:
 
     def _laid(self, pieces: list[Any], kind: Any) -> Any:
         """Values of the kinds, laid out in the order of the events."""
-        values = np.empty(self.size, kind)
+        values = np.zeros(self.size, kind)
         for at, piece in zip(self._kinds, pieces, strict=True):
-            values[at] = piece
+            # Each step may have to ask for the interpreter back: none without need.
+            if isinstance(piece, np.ndarray) or piece:
+                values[at] = piece
         return values[self._order]
 
     def _numbers(self, name: str) -> Any:
@@ -152,7 +156,7 @@ class Events:
 
     def _table(self, name: str, columns: tuple[str, ...]) -> dict[str, Any]:
         table = self._numbers(name).reshape(-1, len(columns))
-        return {column: table[:, at].copy() for at, column in enumerate(columns)}
+        return {column: table[:, at] for at, column in enumerate(columns)}
 
 
 _OTHERS: Final = ("place", "events", *OTHER_NUMBERS, *WORDS)
