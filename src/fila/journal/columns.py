@@ -1,8 +1,4 @@
-"""Events to columns: what `gathered` laid out in order, as Arrow.
-
-The wait parts are cut so that in whole microseconds, too, they add up to the wait: each part is the
-difference of two rounded moments, not a rounded difference.
-"""
+"""Events to columns: what `gathered` laid out in order, as Arrow."""
 
 from __future__ import annotations
 
@@ -57,7 +53,6 @@ def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> An
     schema = compact_schema("events")
     queues, keys, throttle_keys = _places(events.places)
     at_place = events.number("place", np.int32)
-    since = events.number("since_ns")
     arrays = {
         "seq": _number(np.arange(first_seq, first_seq + size)),
         "ts": _time(events.ts_ns),
@@ -67,12 +62,12 @@ def compact_batch(packed: Packed, first_seq: int, broker: str, epoch: int) -> An
         "fairness_key": _words(keys, at_place),
         "throttle_keys": _lists(throttle_keys, at_place),
         "message_id": _ids(events.ids(), events.named()),
-        "since": _time(since, nullable=True),
+        "since": _time(events.number("since_ns"), nullable=True),
         "ready_at": _time(events.number("ready_ns"), nullable=True),
         "enqueued_at": _time(events.number("enqueued_ns"), nullable=True),
         "payload_bytes": _number(events.number("body_bytes")),
         "replay_of": _repeated(None, schema.field("replay_of").type, size),
-        **_waits(events, since),
+        **_waits(events),
     }
     for name in WORDS:
         arrays[name] = _words(list(events.words[name]), events.number(name, np.int32))
@@ -104,20 +99,13 @@ def _words(values: list[str] | list[bytes], at: Any) -> Any:
     )
 
 
-def _waits(events: Events, since: Any) -> dict[str, Any]:
+def _waits(events: Events) -> dict[str, Any]:
     """The parts of each delivered message's wait in microseconds; null for the others."""
-    size = len(since)
     present = _bitmap(events.waited())
-    found = {}
-    moment = since
-    before = moment // _US
-    for name, part in zip(_PARTS, events.waits(), strict=True):
-        moment = moment + part
-        after = moment // _US
-        buffers = [present, pa.py_buffer(after - before)]
-        found[f"wait_{name}_us"] = pa.Array.from_buffers(_INT64, size, buffers)
-        before = after
-    return found
+    return {
+        f"wait_{name}_us": pa.Array.from_buffers(_INT64, len(part), [present, pa.py_buffer(part)])
+        for name, part in zip(_PARTS, events.waits_us(), strict=True)
+    }
 
 
 def _bitmap(present: Any) -> Any:

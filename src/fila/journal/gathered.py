@@ -77,13 +77,24 @@ class Events:
         """Which events have a wait; None: all of them."""
         return self._flags("other.waited", False)
 
-    def waits(self) -> list[Any]:
-        """The parts of the waits in ns, a column each."""
-        other = self._numbers("other.waits").reshape(-1, _PARTS)
-        delivered = self._numbers("delivered.waits").reshape(-1, _PARTS)
+    def waits_us(self) -> list[Any]:
+        """The parts of the waits in whole microseconds, a column each."""
+        other = self._parts_us(trail.OTHER, "other.waits")
+        delivered = self._parts_us(trail.DELIVERED, "delivered.waits")
         return [
             self._laid([other[:, at], 0, delivered[:, at], 0], np.int64) for at in range(_PARTS)
         ]
+
+    def _parts_us(self, kind: int, name: str) -> Any:
+        """Each part is the difference of two rounded moments, not a rounded difference: so they
+        add up to the wait in microseconds, too."""
+        parts = self._numbers(name).reshape(-1, _PARTS)
+        moments = np.empty((len(parts), _PARTS + 1), np.int64)
+        moments[:, 0] = self._found["since_ns"][kind]
+        moments[:, 1:] = parts
+        np.cumsum(moments, axis=1, out=moments)
+        moments //= 1_000
+        return np.diff(moments, axis=1)
 
     def _flags(self, other: str, told: bool) -> Any:
         flags = np.frombuffer(self._packed.column(other), np.bool_)
