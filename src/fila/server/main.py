@@ -14,6 +14,7 @@ from pathlib import Path
 from fila import __version__
 from fila.edges.tls import TlsError
 from fila.server.config import ConfigError, load
+from fila.server.malloc import keep_freed_memory
 from fila.server.settings import Settings
 from fila.storage.contract import StoreError
 
@@ -53,6 +54,7 @@ def _run(settings: Settings) -> int:
     # The loop makes few cycles and the core none: collecting rarely is worth up to a quarter of
     # the throughput in batches (bench/README.md).
     gc.set_threshold(100_000, 20, 50)
+    keep_freed_memory()
     import uvloop
 
     return uvloop.run(_serve(settings))
