@@ -94,7 +94,7 @@ def test_a_snapshot_that_is_gone_says_what_to_do(source, client, queue) -> None:
 
 def test_a_stream_reads_the_same_rows_however_often_it_is_asked(source, client, queue) -> None:
     fill(client, queue, 100)
-    reader = source.stream_reader(maxrowsperbatch="40", leaseahead="false")
+    reader = source.stream_reader(maxrowsperbatch="40")
     start = reader.initialOffset()
     assert reader.initialOffset() == start
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
@@ -110,7 +110,7 @@ def test_a_stream_reads_the_same_rows_however_often_it_is_asked(source, client, 
 def test_twins_of_a_task_read_the_same_rows_at_the_same_time(source, client, queue) -> None:
     """As speculative execution starts them; neither leases what the other does not see."""
     fill(client, queue, 500)
-    reader = source.stream_reader(maxrowsperbatch="200", leaseahead="false")
+    reader = source.stream_reader(maxrowsperbatch="200")
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
     partitions = reader.partitions(start, end)
@@ -123,67 +123,15 @@ def test_twins_of_a_task_read_the_same_rows_at_the_same_time(source, client, que
 
 def test_a_reader_of_the_next_run_finds_what_was_leased_before(source, client, queue) -> None:
     fill(client, queue, 50)
-    reader = source.stream_reader(leaseahead="false")
+    reader = source.stream_reader()
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadMaxRows(20))
     first = rows_of(reader, reader.partitions(start, end))
-    again = source.stream_reader(numpartitions="1", leaseahead="false")
+    again = source.stream_reader(numpartitions="1")
     # Before the offset was logged: it asks for the latest once more, and gets the same.
     assert again.latestOffset(start, ReadMaxRows(20)) == end
     assert rows_of(again, again.partitions(start, end)) == first
     assert held(client, queue) == (30, 20)
-
-
-def test_a_stream_that_is_behind_leases_its_next_batch_while_spark_works(
-    source, client, queue
-) -> None:
-    fill(client, queue, 100)
-    reader = source.stream_reader(maxrowsperbatch="40")
-    at = reader.initialOffset()
-    found: list[str] = []
-    steps = []
-    for depth, leased in ((20, 80), (0, 60), (0, 20)):
-        end = reader.latestOffset(at, reader.getDefaultReadLimit())
-        wait_until(lambda: held(client, queue) == (depth, leased), 5, f"{leased} to be leased")  # noqa: B023
-        rows = rows_of(reader, reader.partitions(at, end))
-        assert rows_of(reader, reader.partitions(at, end)) == rows
-        found += rows
-        steps.append(len(rows))
-        at = end
-    assert reader.latestOffset(at, reader.getDefaultReadLimit()) == at
-    assert held(client, queue) == (0, 0)
-    assert steps == [40, 40, 20]
-    assert sorted(found) == sorted(map(str, range(100)))
-
-
-def test_what_was_leased_ahead_is_found_by_the_next_run(source, client, queue) -> None:
-    fill(client, queue, 100)
-    reader = source.stream_reader(maxrowsperbatch="40")
-    start = reader.initialOffset()
-    one = reader.latestOffset(start, reader.getDefaultReadLimit())
-    first = rows_of(reader, reader.partitions(start, one))
-    wait_until(lambda: held(client, queue) == (20, 80), 5, "the next batch to be leased")
-    reader.stop()  # it crashes before it logs anything
-    again = source.stream_reader(maxrowsperbatch="40")
-    assert again.latestOffset(start, again.getDefaultReadLimit()) == one
-    assert rows_of(again, again.partitions(start, one)) == first
-    two = again.latestOffset(one, again.getDefaultReadLimit())
-    second = rows_of(again, again.partitions(one, two))
-    assert len(second) == 40
-    three = again.latestOffset(two, again.getDefaultReadLimit())
-    third = rows_of(again, again.partitions(two, three))
-    assert sorted(first + second + third) == sorted(map(str, range(100)))
-
-
-def test_a_stream_that_has_caught_up_leases_nothing_ahead(source, client, queue) -> None:
-    fill(client, queue, 39)
-    reader = source.stream_reader(maxrowsperbatch="40")
-    start = reader.initialOffset()
-    end = reader.latestOffset(start, reader.getDefaultReadLimit())
-    fill(client, queue, 100)
-    assert len(rows_of(reader, reader.partitions(start, end))) == 39
-    time.sleep(0.2)
-    assert held(client, queue) == (100, 39)
 
 
 def test_what_is_committed_is_acknowledged_also_when_nothing_comes_after(
@@ -201,7 +149,7 @@ def test_what_is_committed_is_acknowledged_also_when_nothing_comes_after(
 
 def test_limits_hold_for_rows_and_bytes(source, client, queue) -> None:
     client.enqueue_messages([NewMessage(queue, b"x" * 1_000)] * 300)
-    reader = source.stream_reader(leaseahead="false")
+    reader = source.stream_reader()
     zero = offsets.from_json(reader.initialOffset())
     one, two, three = zero.after(), zero.after().after(), zero.after().after().after()
     assert reader.latestOffset(zero.as_json(), ReadMaxRows(7)) == one.as_json()
@@ -234,9 +182,7 @@ def test_a_run_that_is_to_end_reads_what_the_one_before_had_leased(source, clien
     fill(client, queue, 10)
     reader = source.stream_reader()
     start = reader.initialOffset()
-    reader.latestOffset(start, ReadMaxRows(6))
-    wait_until(lambda: held(client, queue) == (0, 10), 5, "the next batch to be leased")
-    reader.stop()  # it crashes before the offset is logged
+    reader.latestOffset(start, ReadMaxRows(6))  # and it crashes before the offset is logged
     again = source.stream_reader()
     again.prepareForTriggerAvailableNow()
     fill(client, queue, 3)
@@ -290,7 +236,6 @@ def test_lag_and_the_name_of_the_stream_can_be_seen(source, client, queue) -> No
     assert reader.reportLatestOffset() is None
     start = reader.initialOffset()
     reader.latestOffset(start, ReadMaxRows(4))
-    wait_until(lambda: held(client, queue) == (1, 8), 5, "the next batch to be leased")
     assert reader.reportLatestOffset() == {"s": start["s"], "n": 1, "waiting": 5}
     assert {one.name.partition("-")[0] for one in client.list_batches(queue)} == {"nightly"}
 

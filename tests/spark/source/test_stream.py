@@ -57,7 +57,7 @@ def test_a_sink_that_fails_before_and_after_writing_gets_the_same_batch_again(
     read_stream, client, queue, tmp_path
 ) -> None:
     fill(client, queue, 30)
-    frame = read_stream(queue, maxRowsPerBatch=10, leaseAhead="false")
+    frame = read_stream(queue, maxRowsPerBatch=10)
 
     def before(frame: Any, batch: int) -> None:
         raise RuntimeError("before anything was written")
@@ -290,7 +290,7 @@ def test_progress_tells_the_lag(read_stream, client, queue, tmp_path) -> None:
 
     fill(client, queue, 30)
     query = (
-        read_stream(queue, maxRowsPerBatch=10, streamName="lagging", leaseAhead="false")
+        read_stream(queue, maxRowsPerBatch=10, streamName="lagging")
         .writeStream.format("noop")
         .option("checkpointLocation", str(tmp_path))
         .trigger(availableNow=True)

@@ -67,9 +67,6 @@ OPTIONS: Final = (
            "extend the batches of the stream while it runs, however slow the sink is"),
     Option("countAttempt", "flag", False, (STREAM,),
            "a batch that runs out counts as a failed attempt of its messages"),
-    Option("leaseAhead", "flag", True, (STREAM,),
-           "a stream that is behind leases the next batch while Spark works on this one: other "
-           "consumers do without up to twice as many messages"),
     Option("idleWaitSeconds", "seconds", 1.0, (STREAM,),
            "how long the broker is asked to wait for a first message", 0, 60),
     Option("streamName", "text", "spark", (STREAM,),
@@ -100,7 +97,6 @@ class Options(NamedTuple):
     visibility_s: float
     heartbeat: bool
     count_attempt: bool
-    lease_ahead: bool
     idle_wait_s: float
     stream_name: str
     rows_per_second_max: int

@@ -10,8 +10,6 @@ What Spark does, and why things are where they are:
   an idle queue would keep its last batch for ever.
 - Leasing happens on the driver, before the offset is logged; tasks only read what is leased. A task
   that leased could find messages its twin did not see, and they would be acknowledged unread.
-- A batch that was as large as may be is followed by another: it is leased ahead, and what Spark has
-  committed is acknowledged, while Spark works (`leaseAhead`).
 - `initialOffset` and `partitions` may be called several times; `stop` usually is not.
 """
 
@@ -20,8 +18,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -34,7 +31,6 @@ from pyspark.sql.streaming.datasource import (
 
 from fila.client.errors import BatchNotFoundError
 from fila.client.sync import FilaClient
-from fila.spark.source.ahead import NOTHING, Ahead, Leased
 from fila.spark.source.connection import connect, waiting
 from fila.spark.source.heartbeat import Heartbeat
 from fila.spark.source.offsets import Offset, from_json, number_of, piece_name, piece_of
@@ -47,17 +43,6 @@ if TYPE_CHECKING:
 # What the broker leases under one name.
 _PIECE_ROWS_MAX: Final = 65_535
 _PIECE_BYTES_MAX: Final = 64 * 1024 * 1024
-
-
-class Limits(NamedTuple):
-    """How large a batch may be."""
-
-    rows: int
-    size: int
-    everything: bool = False  # one batch is all there will be
-
-    def at_most(self, rows: int) -> Limits:
-        return self._replace(rows=min(self.rows, rows))
 
 
 class LeasedPart(InputPartition):
@@ -74,13 +59,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._client: FilaClient | None = None
         self._heartbeat: Heartbeat | None = None
-        self._ahead: Ahead | None = None
         self._initial: Offset | None = None
         self._reached: Offset | None = None
         # A query that is to end reads so many rows more.
         self._ending = False
         self._available = 0
-        self._held: dict[int, int] | None = None  # by batch, when the run began
+        self._counted = False
 
     # On the driver.
 
@@ -105,23 +89,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         queue = self._options.queue
         if self._options.heartbeat:
             self._beat(client, offset.stream)
+        client.ack_batch(queue, offset.stream, below=offset.number)
         self._reached = offset
-        limits = self._limits(client, limit)
-        leased = self._leased_ahead(offset)
-        ack_later = leased.messages > 0
-        if not ack_later:
-            client.ack_batch(queue, offset.stream, below=offset.number)
-            rows = self._left(client, offset) if self._ending else limits.rows
-            wait_s = 0.0 if self._ending else self._options.idle_wait_s
-            leased = self._lease(client, offset, limits.at_most(rows), wait_s)
-        self._available -= leased.messages
-        if leased.messages:
+        rows, size = self._limits(client, limit)
+        if self._ending:
+            rows = min(rows, self._left(client, offset))
+        leased = self._lease(client, offset, rows, size)
+        self._available -= leased
+        if leased:
             self._reached = offset.after()
-            more = leased.full and self._options.lease_ahead and not limits.everything
-            if self._ending:
-                limits = limits.at_most(max(0, self._available))
-            following = partial(self._follow, offset, ack_later, more, limits)
-            self._ahead = Ahead(offset.number + 1, following)
         return self._reached.as_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -144,9 +120,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """For the query's progress: where it is, and how many messages wait behind that."""
         if self._reached is None:
             return None
-        client = self._connected()
-        behind = waiting(client, self._options.queue)
-        behind += sum(self._leased_from(client, self._reached).values())  # ahead
+        behind = waiting(self._connected(), self._options.queue)
         return {**self._reached.as_json(), "waiting": behind}
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -173,36 +147,17 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # Inside.
 
-    def _leased_ahead(self, offset: Offset) -> Leased:
-        """What was leased for this offset before anybody asked."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is None:
-            return NOTHING
-        leased = ahead.result()
-        return leased if ahead.number == offset.number else NOTHING
-
-    def _follow(self, offset: Offset, ack: bool, more: bool, limits: Limits) -> Leased:
-        """While Spark works on the batch at an offset: acknowledge those before it, lease the one
-        after it."""
-        client = self._connected()
-        if ack:
-            client.ack_batch(self._options.queue, offset.stream, below=offset.number)
-        if not more or not limits.rows:
-            return NOTHING
-        return self._lease(client, offset.after(), limits, 0.0)
-
-    def _lease(self, client: FilaClient, offset: Offset, limits: Limits, wait_s: float) -> Leased:
-        """Lease a batch in pieces. After a crash the pieces that are leased already are found
-        again."""
+    def _lease(self, client: FilaClient, offset: Offset, rows: int, size: int) -> int:
+        """Lease a batch in pieces; how many messages it has. After a crash the pieces that are
+        leased already are found again."""
         options = self._options
-        rows, size = limits.rows, limits.size
         pieces = max(options.partitions, -(-rows // _PIECE_ROWS_MAX), -(-size // _PIECE_BYTES_MAX))
         piece_rows = -(-rows // pieces)
         piece_bytes = max(1, size // pieces)
         total = 0
-        short = cut = False  # by bytes: a piece had fewer rows than it might, and there were more
         for piece in range(pieces):
             wanted = min(piece_rows, rows - total)
+            first = piece == 0
             try:
                 batch = client.lease_batch(
                     options.queue,
@@ -210,7 +165,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     max(0, wanted),
                     max_bytes=piece_bytes,
                     visibility=options.visibility_s,
-                    wait=wait_s if piece == 0 else 0.0,
+                    wait=0.0 if self._ending or not first else options.idle_wait_s,
                     count_attempt=options.count_attempt,
                     count_only=True,
                 )
@@ -219,38 +174,29 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             total += batch.message_count
             if not batch.message_count:
                 break
-            cut = cut or short
-            short = batch.message_count < wanted
-        return Leased(total, total >= rows or cut)
+        return total
 
     def _left(self, client: FilaClient, offset: Offset) -> int:
         """What a query that is to end has yet to read: with what a run before it had leased, but
         could not log."""
-        if self._held is None:
-            self._held = self._leased_from(client, offset)
-            self._available += sum(self._held.values())
-        later = sum(count for number, count in self._held.items() if number > offset.number)
-        return max(0, self._available - later)
+        if not self._counted:
+            self._counted = True
+            for batch in client.list_batches(self._options.queue):
+                number = number_of(batch.name, offset.stream)
+                if number is not None and number >= offset.number:
+                    self._available += batch.messages
+        return max(0, self._available)
 
-    def _leased_from(self, client: FilaClient, offset: Offset) -> dict[int, int]:
-        """How many messages of the stream's batches from an offset on are leased."""
-        held: dict[int, int] = {}
-        for batch in client.list_batches(self._options.queue):
-            number = number_of(batch.name, offset.stream)
-            if number is not None and number >= offset.number:
-                held[number] = held.get(number, 0) + batch.messages
-        return held
-
-    def _limits(self, client: FilaClient, limit: ReadLimit) -> Limits:
+    def _limits(self, client: FilaClient, limit: ReadLimit) -> tuple[int, int]:
         """Most rows and bytes of the next batch."""
         if isinstance(limit, ReadMaxRows):
-            return Limits(limit.max_rows, self._options.bytes_max)
+            return limit.max_rows, self._options.bytes_max
         if isinstance(limit, ReadMaxBytes):
-            return Limits(self._options.rows_max, limit.max_bytes)
+            return self._options.rows_max, limit.max_bytes
         if isinstance(limit, ReadAllAvailable):  # Trigger.Once
             rows = max(1, waiting(client, self._options.queue))
-            return Limits(rows, rows * _PIECE_BYTES_MAX // _PIECE_ROWS_MAX * 1_024, True)
-        return Limits(self._options.rows_max, self._options.bytes_max)
+            return rows, rows * _PIECE_BYTES_MAX // _PIECE_ROWS_MAX * 1_024
+        return self._options.rows_max, self._options.bytes_max
 
     def _connected(self) -> FilaClient:
         if self._client is None:
@@ -273,4 +219,4 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers get the options and the schema; clients and threads stay here."""
-        return {**self.__dict__, "_client": None, "_heartbeat": None, "_ahead": None}
+        return {**self.__dict__, "_client": None, "_heartbeat": None}
