@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fila.cli.main import main
+from fila.spark.jobs.archive import Archived, archive
 from fila.spark.jobs.submit import submission
 from tests.spark.source.conftest import fill, held, numbers, parquet_numbers
 
@@ -35,6 +36,28 @@ def test_an_archive_goes_on_where_it_stood(spark, pipeline, client, queue, tmp_p
     row = spark.read.parquet(str(target)).first()
     assert (row.headers, row.fairness_key, row.queue) == ({"tenant": "a"}, "a", queue)
     assert row.date == row.enqueued_at.date()
+
+
+def test_an_archive_for_good_takes_what_comes_until_it_is_interrupted(
+    spark, pipeline, client, queue, address, tmp_path
+) -> None:
+    target = tmp_path / "lake"
+    fill(client, queue, 40)
+    later: list[int] = [30]
+
+    def told(so_far: Archived) -> None:
+        if so_far.rows == 40 and later:
+            fill(client, queue, later.pop(), first=40)  # comes when the first are in the files
+        elif so_far.rows == 70:
+            raise KeyboardInterrupt  # as Ctrl-C does
+
+    options = {"address": address, "queue": queue}
+    assert archive(spark, options, str(target), 0.2, told).rows == 70
+    assert parquet_numbers(spark, target) == list(range(70))
+    fill(client, queue, 5, first=70)
+    pipeline("archive", "--queue", queue, "--to", str(target))
+    assert parquet_numbers(spark, target) == list(range(75))
+    assert held(client, queue) == (0, 0)
 
 
 def test_a_replay_is_dry_first_then_once_and_marked(
