@@ -34,10 +34,10 @@ run: $(READY)  ## start the broker on its embedded store
 $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(FAST)
 	@$(FAST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis pyarrow
+	  setuptools 'mypy[mypyc]' pytest pytest-xdist hypothesis
 	@rm -rf build  # or modules that are no longer compiled would be packed again
 	@FILA_COMPILE=1 $(FAST)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -c constraints.txt --no-build-isolation '.[server]'
+	  -c constraints.txt --no-build-isolation '.[server,journal]'
 	@touch $@
 
 compile: $(FAST_READY)  ## build the compiled form (needs a C compiler, two or three minutes)

@@ -1,7 +1,7 @@
 """Messages as an Arrow IPC stream, for readers who want columns: the edges' only use of pyarrow.
 
-Owns the schema of bulk bodies (`spec/fibp.md` writes it down). pyarrow is imported when the first
-Arrow body is asked for; without it such requests are refused, and nothing else is.
+Owns the schema of bulk bodies (`spec/fibp.md` writes it down). pyarrow and numpy are imported when
+the first Arrow body is asked for; without them such requests are refused, and nothing else is.
 
 A column is cut out of all the stored rows at once: keys and heads have fixed sizes, so joined they
 are tables already, and no object is made for a message but the slice that is its payload.
@@ -44,12 +44,13 @@ _schema: pa.Schema | None = None
 def unavailable() -> Rejection | None:
     """Why no Arrow body can be made here, if so."""
     try:
+        import numpy  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError:
+    except ImportError as missing:
         return Rejection(
             INVALID_CONFIG_VALUE,
-            "form: this broker has no pyarrow to make Arrow bodies with; ask for messages, or "
-            "install fila[journal] beside the server",
+            f"form: this broker has no {missing.name} to make Arrow bodies with; ask for "
+            "messages, or install fila[journal] beside the server",
         )
     return None
 

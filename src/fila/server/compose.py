@@ -119,7 +119,7 @@ class Node:
         self._browser = sessions.browser
         if settings.browse.preload_arrow and arrow.unavailable() is not None:
             raise ConfigError(
-                "browse.preload_arrow: pyarrow is missing; pip install 'fila[journal]'"
+                "browse.preload_arrow: pyarrow or numpy is missing; pip install 'fila[journal]'"
             )
         self._listener = Listener(
             sessions,
