@@ -26,8 +26,10 @@ from fila.wire import bodies as b
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames
+from fila.wire.states import State
 from tests.client.drivers import SyncDriver
 from tests.client.peer import Connection, Peer, TinyBroker, ids_of, items_in
+from tests.e2e.process import wait_until
 
 FAST = {"reconnect_pause_min_ms": 5, "reconnect_pause_max_ms": 50}
 CERTS = Path(__file__).parent / "certs"
@@ -129,6 +131,8 @@ def test_a_broker_that_restarts_is_found_again(driver: SyncDriver, broker: TinyB
     client = driver.open(first.address, **FAST)
     consumer = driver.call(client, "consume", "q")
     first.close()
+    # What is sent before the client knows fails, as it should: it may have been stored.
+    wait_until(lambda: client._link.exchange._state is State.CLOSED, 10, "the client to know")
     waiting = driver.start(client, "enqueue", "q", None, b"patient", timeout=10)
     time.sleep(0.1)
     with Peer(broker, port=first.port):
