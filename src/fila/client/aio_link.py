@@ -136,11 +136,13 @@ class AioLink(asyncio.Protocol):
             await self._stay_connected()
         finally:
             # Closed, or cancelled because the loop is ending: the broker should know either way.
-            if self._timer is not None:
-                self._timer.cancel()
-            self.exchange.close()
-            self._paused = False
-            self._write()
+            # A loop that was closed over a client has taken the connection with it.
+            if not self.loop.is_closed():
+                if self._timer is not None:
+                    self._timer.cancel()
+                self.exchange.close()
+                self._paused = False
+                self._write()
 
     async def _stay_connected(self) -> None:
         address = self._address
