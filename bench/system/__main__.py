@@ -38,7 +38,7 @@ def main() -> int:
         "says where it goes.",
     )
     parser.add_argument("cases", nargs="*", metavar="case", help=", ".join(CASES))
-    parser.add_argument("--full", action="store_true", help="the full form; takes about an hour")
+    parser.add_argument("--full", action="store_true", help="the full form; takes about 40 minutes")
     parser.add_argument("--short", action="store_true", help="the short form (default)")
     parser.add_argument("--compiled", action="store_true", help="measure the compiled form")
     parser.add_argument("--out", type=Path, help="write the JSON here and nowhere else")

@@ -41,7 +41,7 @@ class Form(NamedTuple):
 
 
 SHORT = Form("short", 3, 0.5, 0.25)
-FULL = Form("full", 7, 3.0, 1.0)
+FULL = Form("full", 5, 2.0, 0.5)
 
 
 def rate(rounds: Iterable[float]) -> Metric:
