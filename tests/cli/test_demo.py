@@ -79,7 +79,10 @@ def test_an_interrupted_demo_leaves_no_broker_and_no_directory(tmp_path, number,
         time.sleep(0.5)  # somewhere between the first message and the last
         os.killpg(process.pid, number)  # as a terminal does
         _, err = process.communicate(timeout=10)
-    assert (process.returncode, err) == (code, b"")
+    # Python may end by the signal itself, after all is cleaned up, when it came while a module was
+    # being made by `exec`; a shell shows the same for both.
+    ended = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    assert (ended, err) == (code, b"")
     assert list(tmp_path.iterdir()) == []
     assert not processes_that_mention(tmp_path)
 
