@@ -44,6 +44,7 @@ def files() -> dict[Path, tuple[str, list[dict[str, Any]]]]:
     admin += [decode_only(*case) for case in cases.decode_only_admin()]
     return {
         HERE.parent / "errors.json": ("errors", catalogue()),
+        HERE.parent / "operations.json": ("operations", operations()),
         HERE / "control.json": ("vectors", [whole(*case) for case in cases.CONTROL]),
         HERE / "hot.json": ("vectors", hot),
         HERE / "bulk.json": ("vectors", [whole(*case) for case in cases.BULK]),
@@ -56,6 +57,33 @@ def files() -> dict[Path, tuple[str, list[dict[str, Any]]]]:
 
 def catalogue() -> list[dict[str, Any]]:
     return [{**entry._asdict(), "metadata": list(entry.metadata)} for entry in errors.CATALOGUE]
+
+
+def operations() -> list[dict[str, Any]]:
+    """Every body and every record inside one: what a codec in another language is made from."""
+    senders = dict.fromkeys(op.FROM_CLIENT, "client") | dict.fromkeys(op.FROM_SERVER, "server")
+    rows: list[dict[str, Any]] = []
+    for number, name in sorted(op.NAMES.items()):
+        reply = op.REPLY_TO.get(number)
+        rows.append(
+            {
+                "name": name,
+                "opcode": number,
+                "sender": "both" if number in op.BOTH_SIDES else senders[number],
+                "reply": op.NAMES[reply] if reply is not None else None,
+                "fields": _fields(layouts.LAYOUTS[getattr(layouts.b, name)]),
+            }
+        )
+    for record, layout in layouts.ITEM_LAYOUTS.items():
+        rows.append({"name": record.__name__, "opcode": None, "fields": _fields(layout)})
+    return rows
+
+
+def _fields(layout: layouts.Layout) -> list[list[str]]:
+    return [
+        [name, f"{kind.item.__name__}[{kind.counter}]" if isinstance(kind, layouts.ListOf) else kind]
+        for name, kind in layout.items()
+    ]
 
 
 # Meaning: records as JSON.

@@ -34,6 +34,8 @@ class ErrorEntry(NamedTuple):
     meaning: str
     # Keys an Error frame of this code carries in its metadata map.
     metadata: tuple[str, ...]
+    # Whether the same call may succeed later, unchanged.
+    retryable: bool = False
 
 
 CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
@@ -71,11 +73,16 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
         "ChannelFull",
         "The broker is overloaded; nothing was stored; try again after the time given.",
         ("retry_after_ms",),
+        retryable=True,
     ),
     ErrorEntry(UNAUTHORIZED, "Unauthorized", "The API key is missing, wrong or expired.", ()),
     ErrorEntry(FORBIDDEN, "Forbidden", "The API key lacks the permission the text names.", ()),
     ErrorEntry(
-        NOT_LEADER, "NotLeader", "Another node leads this queue; ask there.", ("leader_addr",)
+        NOT_LEADER,
+        "NotLeader",
+        "Another node leads this queue; ask there.",
+        ("leader_addr",),
+        retryable=True,
     ),
     ErrorEntry(
         UNSUPPORTED_VERSION,
@@ -90,7 +97,13 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
         (),
     ),
     ErrorEntry(API_KEY_NOT_FOUND, "ApiKeyNotFound", "No API key has this id.", ()),
-    ErrorEntry(NODE_NOT_READY, "NodeNotReady", "The node is starting; try again in a moment.", ()),
+    ErrorEntry(
+        NODE_NOT_READY,
+        "NodeNotReady",
+        "The node is starting; try again in a moment.",
+        (),
+        retryable=True,
+    ),
     ErrorEntry(
         BATCH_NOT_FOUND,
         "BatchNotFound",
