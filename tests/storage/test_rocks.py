@@ -10,7 +10,7 @@ import pytest
 from fila.core import rows
 from fila.core.batch import DELETE, DELETE_RANGE, PUT, Batch
 from fila.core.rows import DEFAULT, LEASES, MESSAGES, STATE
-from fila.storage.contract import StoreError
+from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.rocks import RocksSettings, RocksStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,7 @@ def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
     store.close()
     current = (tmp_path / "CURRENT").read_text()
     (tmp_path / "CURRENT").write_text("garbage")
-    with pytest.raises(StoreError, match="cannot open the store in"):
+    with pytest.raises(StoreDamagedError, match="is damaged: CURRENT file"):
         RocksStore(tmp_path)
     (tmp_path / "CURRENT").write_text(current)
     store = RocksStore(tmp_path)

@@ -11,12 +11,17 @@ class StoreError(Exception):
     """The store could not do what it was asked; the message says what and where."""
 
 
+class StoreDamagedError(StoreError):
+    """What the store holds cannot be read, or is not what was written. Nothing was changed."""
+
+
 class Store(Protocol):
     """Rows in column families, written in atomic batches, read in key order.
 
     `write` makes all of the batches visible and crash-safe as one (against the death of the
     process); `sync` returns when everything written so far survives the loss of power. Both raise
-    StoreError when they fail; after that the store takes no further writes.
+    StoreError when they fail; after that the store takes no further writes. Reads raise
+    StoreDamagedError when a row cannot be read: they never leave one out.
     """
 
     def get(self, family: int, key: bytes) -> bytes | None: ...

@@ -3,16 +3,24 @@
 Small footprint by default: one block cache for all families, two small write buffers each for the
 busy ones. Deletions are compacted away when they cluster, so that a drained backlog gives its disk
 space back; reads do not depend on that (see core/lane.py).
+
+Damage is never silent. Every block has a checksum that reads verify, and every scan asks its
+iterator how it ended: RocksDB's iterators stop at a damaged block as if nothing came after it. A
+damaged record in the middle of the write-ahead log refuses to open instead of dropping what follows
+(an incomplete one at its end is the usual mark of a lost machine and is dropped). A store that was
+closed properly notes its last sequence number, so that a log which lost its end is noticed as well.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocksdict import (
+    AccessType,
     BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
@@ -28,11 +36,18 @@ from rocksdict import (
 
 from fila.core import rows
 from fila.core.batch import DELETE, DELETE_RANGE, FAMILY_MASK, Batch
-from fila.storage.contract import StoreError
+from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.format import check_format
 
 MiB = 1 << 20
 _BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
+CLOSED_AT: Final = "CLOSED_AT"  # the file with the last sequence number, while nobody writes
+WHAT_TO_DO: Final = (
+    "Nothing was changed. `fila-server --verify` lists what is damaged, `fila-server --salvage "
+    "DIR` copies what can be read into a new directory"
+)
+_CHECKSUMS: Final = re.compile(r": stored\S*( \S+)? = \d+, computed = \d+, type = \d+ ?")
+_TAKEN: Final = re.compile(r"While lock file|lock hold by current process", re.IGNORECASE)
 _KEYS_BUFFER_BYTES = 16 * MiB  # with a MiB, a bulk writer's keys are spread over many small files
 
 
@@ -46,16 +61,33 @@ class RocksSettings(NamedTuple):
 
 
 class RocksStore:
-    def __init__(self, path: str | Path, settings: RocksSettings | None = None) -> None:
+    """`to_read`: change nothing, not even on opening. `rescue`: with it, read what there is before
+    a damaged record of the log."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        settings: RocksSettings | None = None,
+        to_read: bool = False,
+        rescue: bool = False,
+    ) -> None:
         self.path = str(path)
+        self._closed_at = Path(self.path) / CLOSED_AT
         settings = settings or RocksSettings()
         cache = Cache(settings.block_cache_bytes)
         families = {name: _family_options(name, settings, cache) for name in rows.FAMILIES}
+        options = _db_options(settings, cache)
+        access = AccessType.read_write()
+        if rescue:
+            options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+        if to_read:
+            access = AccessType.read_only(False)
         try:
-            Path(self.path).mkdir(parents=True, exist_ok=True)
-            self._db = Rdict(self.path, _db_options(settings, cache), column_families=families)
+            if not to_read:
+                Path(self.path).mkdir(parents=True, exist_ok=True)
+            self._db = Rdict(self.path, options, column_families=families, access_type=access)
         except Exception as error:
-            raise StoreError(_open_fault(self.path, error)) from error
+            raise _open_fault(self.path, error) from error
         self._families = [
             self._db if name == "default" else self._db.get_column_family(name)
             for name in rows.FAMILIES
@@ -63,14 +95,29 @@ class RocksStore:
         self._handles = [self._db.get_column_family_handle(name) for name in rows.FAMILIES]
         self._write_options = WriteOptions()
         self._failed = ""
-        check_format(self)
+        self._to_read = to_read
+        try:
+            if not rescue:
+                self._check_end()
+            if not to_read:
+                check_format(self)
+                self._closed_at.unlink(missing_ok=True)  # from now on the end is not known
+        except StoreError:
+            self._close()
+            raise
 
     def get(self, family: int, key: bytes) -> bytes | None:
-        value: bytes | None = self._families[family].get(key)
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise self._damaged(family, error) from error
         return value
 
     def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
-        values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[assignment,arg-type]
+        try:
+            values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[assignment,arg-type]
+        except Exception as error:
+            raise self._damaged(family, error) from error
         return values
 
     def scan(
@@ -78,16 +125,11 @@ class RocksStore:
     ) -> list[tuple[bytes, bytes]]:
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        found: list[tuple[bytes, bytes]] = []
-        size = 0
-        items: Iterator[tuple[bytes, bytes]]
-        items = self._families[family].items(from_key=start, read_opt=options)  # type: ignore[assignment]
-        for key, value in items:
-            found.append((key, value))
-            size += len(key) + len(value)
-            if len(found) >= rows_max or size >= bytes_max:
-                break
-        return found
+        found = self._families[family].iter(options)
+        try:
+            return _rows(found, start, end, rows_max, bytes_max)
+        except Exception as error:
+            raise self._damaged(family, error) from error
 
     def write(self, batches: list[Batch]) -> None:
         if self._failed:
@@ -111,7 +153,8 @@ class RocksStore:
 
     def snapshot(self) -> RocksSnapshot:
         # Made one after the other with no write between: one moment.
-        return RocksSnapshot({number: self._families[number].iter() for number in _BROWSED})
+        iterators = {number: self._families[number].iter() for number in _BROWSED}
+        return RocksSnapshot(self.path, iterators)
 
     def sync(self) -> None:
         try:
@@ -121,19 +164,50 @@ class RocksStore:
             raise StoreError(self._failed) from error
 
     def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._db.flush_wal(True)
+            if not self._to_read and not self._failed:
+                self._closed_at.write_bytes(_end_mark(self._db.latest_sequence_number()))
+        self._close()
+
+    def _close(self) -> None:
         for family in self._families:
             if family is not self._db:
                 family.close()
-        with contextlib.suppress(Exception):
-            self._db.flush_wal(True)
         self._db.close()
         self._handles = []  # they keep the database open, and its lock taken
+
+    def _check_end(self) -> None:
+        """A store that was closed properly holds all it held then."""
+        if not self._closed_at.exists():
+            return
+        mark = self._closed_at.read_bytes()
+        number = mark.partition(b" ")[0]
+        # A mark that is damaged itself says nothing.
+        closed_at = int(number) if number.isdigit() and mark == _end_mark(int(number)) else 0
+        last = self._db.latest_sequence_number()
+        if last < closed_at:
+            raise StoreDamagedError(
+                f"the store in {self.path} is damaged: its write-ahead log lost its end (closed at "
+                f"change {closed_at}, found {last}). {WHAT_TO_DO}"
+            )
+
+    def _damaged(self, family: int, error: Exception) -> StoreDamagedError:
+        return _damaged(self.path, family, error)
 
     def flush(self) -> None:
         """Write the memtables out and compact: for benchmarks and tests."""
         for family in self._families:
             family.flush()
             family.compact_range(None, None)
+
+
+def repair(path: str | Path) -> None:
+    """Make a store's list of files anew from the files there are. Changes the directory."""
+    try:
+        Rdict.repair(str(path), Options(raw_mode=True))
+    except Exception as error:
+        raise StoreError(f"the store in {path} cannot be repaired: {error}") from error
 
 
 class RocksSnapshot:
@@ -143,13 +217,20 @@ class RocksSnapshot:
     own snapshots do not: theirs read the present when they are iterated.
     """
 
-    def __init__(self, iterators: dict[int, RdictIter]) -> None:
+    def __init__(self, path: str, iterators: dict[int, RdictIter]) -> None:
+        self._path = path
         self._iterators = iterators
 
     def get(self, family: int, key: bytes) -> bytes | None:
         found = self._iterators[family]
-        found.seek(key)
-        return bytes(found.value()) if found.valid() and found.key() == key else None
+        try:
+            found.seek(key)
+            if found.valid():
+                return bytes(found.value()) if found.key() == key else None
+            found.status()
+        except Exception as error:
+            raise _damaged(self._path, family, error) from error
+        return None
 
     def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
         return [self.get(family, key) for key in keys]
@@ -157,22 +238,34 @@ class RocksSnapshot:
     def scan(
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]:
-        at = self._iterators[family]
-        at.seek(start)
-        found: list[tuple[bytes, bytes]] = []
-        size = 0
-        key_of, value_of, following = at.key, at.value, at.next
-        while True:
-            key: bytes | None = key_of()
-            if key is None or key >= end:
-                break
-            value: bytes = value_of()
-            found.append((key, value))
-            size += len(key) + len(value)
-            if len(found) >= rows_max or size >= bytes_max:
-                break
-            following()
-        return found
+        try:
+            return _rows(self._iterators[family], start, end, rows_max, bytes_max)
+        except Exception as error:
+            raise _damaged(self._path, family, error) from error
+
+
+def _rows(
+    at: RdictIter, start: bytes, end: bytes, rows_max: int, bytes_max: int
+) -> list[tuple[bytes, bytes]]:
+    """The rows from start to before end, up to the limits; raises what the iterator met."""
+    at.seek(start)
+    found: list[tuple[bytes, bytes]] = []
+    size = 0
+    key_of, value_of, following = at.key, at.value, at.next
+    while True:
+        key: bytes | None = key_of()
+        if key is None:
+            at.status()  # the end, or a block that cannot be read
+            break
+        if key >= end:
+            break
+        value: bytes = value_of()
+        found.append((key, value))
+        size += len(key) + len(value)
+        if len(found) >= rows_max or size >= bytes_max:
+            break
+        following()
+    return found
 
 
 def _db_options(settings: RocksSettings, cache: Cache) -> Options:
@@ -182,7 +275,7 @@ def _db_options(settings: RocksSettings, cache: Cache) -> Options:
     options.set_max_open_files(settings.max_open_files)
     options.set_max_background_jobs(settings.background_jobs)
     options.set_max_total_wal_size(settings.wal_bytes_max)
-    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_keep_log_file_num(4)
     options.set_max_log_file_size(4 * MiB)
     options.set_max_manifest_file_size(16 * MiB)
@@ -218,8 +311,30 @@ def _family_options(name: str, settings: RocksSettings, cache: Cache) -> Options
     return options
 
 
-def _open_fault(path: str, error: Exception) -> str:
+def _end_mark(sequence: int) -> bytes:
+    number = b"%d" % sequence
+    return number + b" %08x" % zlib.crc32(number)
+
+
+def _open_fault(path: str, error: Exception) -> StoreError:
     text = str(error)
-    if "lock" in text.lower():
-        return f"the store in {path} is in use by another process; stop it or choose another"
-    return f"cannot open the store in {path}: {text}"
+    if _TAKEN.search(text):
+        return StoreError(
+            f"the store in {path} is in use by another process; stop it or choose another"
+        )
+    if "Corruption" in text or "No such file" in text:
+        return StoreDamagedError(f"the store in {path} is damaged: {_plain(text)}. {WHAT_TO_DO}")
+    return StoreError(f"cannot open the store in {path}: {text}")
+
+
+def _damaged(path: str, family: int, error: Exception) -> StoreDamagedError:
+    what = rows.FAMILIES[family]
+    return StoreDamagedError(
+        f"the store in {path} is damaged: cannot read its {what}: {_plain(str(error))}. "
+        f"{WHAT_TO_DO}"
+    )
+
+
+def _plain(text: str) -> str:
+    """What RocksDB says, without the two checksums."""
+    return _CHECKSUMS.sub("", text.removeprefix("Corruption: ")).strip()

@@ -1,0 +1,214 @@
+"""Checks a store that nobody uses: every row is readable and says what the others say.
+
+Owns the rules a sound store obeys: all rows readable, by scan and by key; each parses; lane counts
+equal message rows; leases hold messages that exist, each message at most once; batches hold leases
+that exist; ledger positions follow one another; idempotency numbers and keys belong together.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fila.core import rows
+from fila.core.batch import Reader
+from fila.core.load import load
+from fila.core.settings import Settings
+from fila.storage.contract import StoreDamagedError
+from fila.storage.survey import Gap, pages
+
+FINDINGS_MAX: Final = 1_000  # more are counted, not listed
+
+
+class Report(NamedTuple):
+    """How many rows each family has, and what is wrong."""
+
+    rows: dict[str, int]
+    findings: list[str]
+    more: int  # findings that are not listed
+
+    @property
+    def sound(self) -> bool:
+        return not self.findings
+
+
+def verify(reader: Reader, progress: Callable[[str, int], None] | None = None) -> Report:
+    """Look at every row; `progress` hears of a family and how many rows of it were read."""
+    return _Verification(reader, progress or (lambda family, count: None)).run()
+
+
+class _Verification:
+    def __init__(self, reader: Reader, progress: Callable[[str, int], None]) -> None:
+        self._reader = reader
+        self._progress = progress
+        self._findings: list[str] = []
+        self._more = 0
+        self._rows: dict[str, int] = {}
+        self._queues: dict[int, str] = {}
+        self._lanes: set[tuple[int, int]] = set()
+        self._leases: set[tuple[int, int]] = set()
+        self._leased: dict[bytes, tuple[int, int]] = {}  # message key → its lease
+        self._held: Counter[tuple[int, int]] = Counter()  # messages found, by lease
+        self._stored: Counter[tuple[int, int]] = Counter()  # messages found, by lane
+        self._known: dict[bytes, int] = {}  # queue · idempotency key → its number
+        self._positions: dict[int, int] = {}  # group → last ledger position
+        self._batches: list[tuple[int, str, list[int]]] = []
+
+    def run(self) -> Report:
+        self._read(rows.DEFAULT, self._format)
+        self._read(rows.QUEUES, self._queue)
+        self._read(rows.STATE, self._state)
+        self._read(rows.LEASES, self._lease)
+        self._read(rows.MESSAGES, self._message)
+        self._read(rows.IDEMPOTENCY, self._idempotency)
+        self._read(rows.AUTH, lambda key, value: None)
+        for queue, name, leases in self._batches:
+            for number in leases:
+                if (queue, number) not in self._leases:
+                    self._find(f'batch "{name}" of {self._name(queue)} holds no lease {number}')
+        for (queue, number), held in self._held.items():
+            if not held:
+                self._find(f"lease {number} of {self._name(queue)} holds no message")
+        self._counts()
+        return Report(self._rows, self._findings, self._more)
+
+    def _read(self, family: int, check: Callable[[bytes, bytes], None]) -> None:
+        name = rows.FAMILIES[family]
+        count = 0
+        for part in pages(self._reader, family):
+            if isinstance(part, Gap):
+                self._find(f"{name}: rows after {part.start.hex() or 'the first'}: {part.why}")
+                continue
+            for key, value in part:
+                try:
+                    check(key, value)
+                except (rows.CorruptRowError, struct.error, IndexError, ValueError) as error:
+                    self._find(f"{name}: row {key.hex()} does not parse: {error}")
+            self._by_key(family, [key for key, _ in part])
+            count += len(part)
+            self._progress(name, count)
+        self._rows[name] = count
+
+    def _by_key(self, family: int, keys: list[bytes]) -> None:
+        """Reads by key go through filters that scans never touch."""
+        try:
+            found = self._reader.get_many(family, keys)
+        except StoreDamagedError as error:
+            self._find(f"{rows.FAMILIES[family]}: a row cannot be read by its key: {error}")
+            return
+        missing = [key for key, value in zip(keys, found, strict=True) if value is None]
+        for key in missing:
+            self._find(f"{rows.FAMILIES[family]}: row {key.hex()} is not found by its key")
+
+    # --- one row each
+
+    def _format(self, key: bytes, value: bytes) -> None:
+        if key == rows.FORMAT_KEY and int.from_bytes(value, "big") != rows.FORMAT_VERSION:
+            self._find(f"the store has format {int.from_bytes(value, 'big')}")
+
+    def _queue(self, key: bytes, value: bytes) -> None:
+        row = rows.read_queue(value)
+        name = key.decode()
+        if row.number in self._queues:
+            self._find(f'queues "{self._queues[row.number]}" and "{name}" share a number')
+        self._queues[row.number] = name
+
+    def _state(self, key: bytes, value: bytes) -> None:
+        kind = key[:1]
+        if kind == rows.CONFIG_PREFIX:
+            key[1:].decode()
+            value.decode()
+        elif kind == rows.BUCKET_PREFIX:
+            rows.read_bucket(value)
+        elif kind == rows.LANE_PREFIX:
+            rows.read_lane(value)
+            self._lanes.add((_number(key, 1, 5), _number(key, 5, 13)))
+        elif kind == rows.LEDGER_PREFIX:
+            self._ledger(_number(key, 1, 5), rows.ledger_position(key), value)
+        elif kind == rows.OPEN_BATCH_PREFIX:
+            batch = rows.read_open_batch(value)
+            self._batches.append((_number(key, 1, 5), key[5:].decode(), batch.leases))
+        elif kind == rows.PAUSE_PREFIX:
+            rows.read_pause(value)
+        elif key != rows.NEXT_QUEUE_KEY:
+            self._find(f"state: row {key.hex()} is of no known kind")
+
+    def _ledger(self, group: int, position: int, value: bytes) -> None:
+        rows.read_ledger(value)
+        last = self._positions.get(group)
+        if last is not None and position != last + 1:
+            self._find(f"ledger of group {group}: {position} follows {last}")
+        self._positions[group] = position
+
+    def _lease(self, key: bytes, value: bytes) -> None:
+        row = rows.read_lease(value)
+        lease = (_number(key, 0, 4), _number(key, 4, 12))
+        self._leases.add(lease)
+        self._held[lease] = 0
+        for tail in row.messages:
+            if len(tail) != rows.LEASED_BYTES:
+                self._find(f"lease {lease[1]} of {self._name(lease[0])} is cut off")
+            self._leased.setdefault(key[:4] + tail, lease)
+
+    def _message(self, key: bytes, value: bytes) -> None:
+        queue, lane, _, _ = rows.MESSAGE_KEY.unpack(key)
+        if rows.MESSAGE_HEAD.unpack_from(value)[0] != 1:
+            raise rows.CorruptRowError(f"a stored message has version {value[0]}")
+        if (queue, lane) not in self._lanes:
+            self._find(f"message {key[rows.ID_AT :].hex()} of {self._name(queue)} has no lane")
+        self._stored[queue, lane] += 1
+        lease = self._leased.get(key)
+        if lease is not None:
+            self._held[lease] += 1
+
+    def _idempotency(self, key: bytes, value: bytes) -> None:
+        kind = key[:1]
+        if kind == rows.KNOWN_KEY_PREFIX:
+            self._known[key[1:]] = rows.read_known_key(value)[0]
+        elif kind == rows.KEY_ORDER_PREFIX:
+            if key[1:5] + value not in self._known:
+                number = rows.key_order_number(key)
+                queue = self._name(_number(key, 1, 5))
+                self._find(f"idempotency key number {number} of {queue} is unknown")
+        elif kind == rows.KEY_WINDOW_PREFIX:
+            rows.read_key_window(value)
+        else:
+            self._find(f"idempotency: row {key.hex()} is of no known kind")
+
+    # --- all of them together
+
+    def _counts(self) -> None:
+        """What a broker would count after loading this store, against the rows there are."""
+        try:
+            machine = load(self._reader, Settings(), 0)
+        except Exception as error:
+            self._find(f"the store cannot be loaded: {error!r}")
+            return
+        counted: dict[tuple[int, int], int] = {}
+        for queue in machine.state.queues.values():
+            for key in queue.keys.values():
+                for lane in key.lanes.values():
+                    counted[queue.number, lane.number] = lane.pending + lane.leased
+        for at in counted.keys() | self._stored.keys():
+            if counted.get(at, 0) != self._stored[at]:
+                queue_number, lane_number = at
+                self._find(
+                    f"lane {lane_number} of {self._name(queue_number)} counts "
+                    f"{counted.get(at, 0)} messages, the store has {self._stored[at]}"
+                )
+
+    def _name(self, queue: int) -> str:
+        name = self._queues.get(queue)
+        return f'queue "{name}"' if name is not None else f"queue number {queue}, which is unknown,"
+
+    def _find(self, what: str) -> None:
+        if len(self._findings) < FINDINGS_MAX:
+            self._findings.append(what)
+        else:
+            self._more += 1
+
+
+def _number(key: bytes, start: int, end: int) -> int:
+    return int.from_bytes(key[start:end], "big")
