@@ -7,12 +7,12 @@ to a broker.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-_NAMED_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+from fila.text import json_line
+from fila.text import shown as shown  # commands take all they print with from here
 
 
 def say(text: str) -> None:
@@ -21,23 +21,12 @@ def say(text: str) -> None:
 
 def say_json(document: Any) -> None:
     """One line, so that a stream of documents is JSON lines; safe on a terminal too."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    if not text.isprintable():
-        # Such characters stand inside strings only, where JSON has an escape for each.
-        text = "".join([char if char.isprintable() else json.dumps(char)[1:-1] for char in text])
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(json_line(document) + "\n")
 
 
 def note(text: str) -> None:
     """A word to the person at the terminal; never part of the result."""
     sys.stderr.write(text + "\n")
-
-
-def shown(text: str) -> str:
-    """The text with everything that is not a visible character or a space written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join([char if char.isprintable() else _escape(char) for char in text])
 
 
 def shown_bytes(data: bytes) -> str:
@@ -107,15 +96,3 @@ def _width(text: str) -> int:
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text
     )
-
-
-def _escape(char: str) -> str:
-    named = _NAMED_ESCAPES.get(char)
-    if named is not None:
-        return named
-    number = ord(char)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of an argument that was not UTF-8
-        return f"\\x{number - 0xDC00:02x}"
-    if number < 0x100:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -38,6 +38,7 @@ from fila.hooks.limits import (
     MESSAGES_PER_EXTRA_TIMEOUT,
 )
 from fila.hooks.lua import Answer, LuaScript
+from fila.text import shown
 
 log = logging.getLogger("fila.hooks")
 
@@ -303,5 +304,4 @@ _TOO_MANY_HEADERS = (
 
 def _printable(text: bytes) -> str:
     """A script's message on one line, whatever is in it."""
-    shown = text.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return shown(text.decode("utf-8", "backslashreplace"))

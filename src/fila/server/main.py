@@ -43,13 +43,18 @@ def main(argv: list[str] | None = None) -> int:
 
     from fila.server import log as logs
 
-    logs.set_up(loaded.settings.log.level, loaded.settings.log.format)
+    own = loaded.settings.log
+    lines = logs.set_up(own.level, own.format, own.max_waiting_lines)
     for warning in loaded.warnings:
         log.warning(warning)
     try:
-        return _run(loaded.settings)
+        code, last_word = _run(loaded.settings)
     except (ConfigError, StoreError, TlsError, OSError) as error:
-        return _fail(str(error))
+        code, last_word = 1, str(error)
+    if last_word:
+        lines.say(f"fila-server: {last_word}")
+    lines.close()
+    return code
 
 
 def _maintain(data_dir: str, salvage_into: str | None, as_json: bool) -> int:
@@ -63,7 +68,8 @@ def _maintain(data_dir: str, salvage_into: str | None, as_json: bool) -> int:
         return _fail(str(error))
 
 
-def _run(settings: Settings) -> int:
+def _run(settings: Settings) -> tuple[int, str]:
+    """The exit code, and what to say last."""
     # The loop makes few cycles and the core none: collecting rarely is worth up to a quarter of
     # the throughput in batches (bench/README.md).
     gc.set_threshold(100_000, 20, 50)
@@ -73,7 +79,7 @@ def _run(settings: Settings) -> int:
     return uvloop.run(_serve(settings))
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings) -> tuple[int, str]:
     # Imported here so that --help and a bad config answer at once.
     from fila.server.compose import Node
 
@@ -114,18 +120,18 @@ async def _serve(settings: Settings) -> int:
             faults.append(error)
     if faults:  # before, or while it was stopping
         node.abandon()
-        return _tell(faults[0])
+        return 1, _told(faults[0])
     log.info("stopped")
-    return 0
+    return 0, ""
 
 
-def _tell(fault: BaseException) -> int:
+def _told(fault: BaseException) -> str:
     if isinstance(fault, StoreDamagedError):
-        return _fail(str(fault))
+        return str(fault)
     if isinstance(fault, StoreError):
-        return _fail(f"{fault}; stopped, nothing acknowledged is lost")
+        return f"{fault}; stopped, nothing acknowledged is lost"
     log.critical("stopped by a fault in the broker itself", exc_info=fault)
-    return _fail(f"fault in the broker: {fault!r}; stopped, nothing acknowledged is lost")
+    return f"fault in the broker: {fault!r}; stopped, nothing acknowledged is lost"
 
 
 def _write_port_file(path: Path, text: str) -> None:

@@ -272,6 +272,12 @@ class LogSettings:
         "`human` lines, `json` lines, or `auto`: human on a terminal.",
         choices=("auto", "human", "json"),
     )
+    max_waiting_lines: int = setting(
+        10_000,
+        "Lines that wait for a slow reader of standard error; more are dropped and counted.",
+        low=100,
+        high=1_000_000,
+    )
 
 
 @dataclass(frozen=True)

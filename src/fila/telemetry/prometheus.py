@@ -7,6 +7,7 @@ from typing import Final
 
 from fila.telemetry.instruments import Distribution, prometheus_name
 from fila.telemetry.readings import Family
+from fila.text import shown
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -23,16 +24,23 @@ def exposition(families: list[Family]) -> bytes:
         lines.append(f"# TYPE {name} {instrument.kind}")
         for values, value in samples:
             pairs = [
-                f'{label}="{text.translate(_ESCAPES)}"'
+                f'{label}="{_label(text)}"'
                 for label, text in zip(instrument.labels, values, strict=True)
             ]
             if isinstance(value, Distribution):
                 _histogram(lines, name, pairs, instrument.bounds, value)
             else:
-                shown = "{" + ",".join(pairs) + "}" if pairs else ""
-                lines.append(f"{name}{shown} {value!r}")
+                labels = "{" + ",".join(pairs) + "}" if pairs else ""
+                lines.append(f"{name}{labels} {value!r}")
     lines.append("")
     return "\n".join(lines).encode("utf-8", "replace")
+
+
+def _label(text: str) -> str:
+    """A label's value: three escapes are the format's own, the rest are ours."""
+    if not text.isprintable():
+        text = "\n".join([shown(part) for part in text.split("\n")])
+    return text.translate(_ESCAPES)
 
 
 def _histogram(
@@ -42,10 +50,10 @@ def _histogram(
     bounds: tuple[float, ...],
     value: Distribution,
 ) -> None:
-    shown = "{" + ",".join(pairs) + "}" if pairs else ""
+    labels = "{" + ",".join(pairs) + "}" if pairs else ""
     before = "{" + "".join(pair + "," for pair in pairs)
     reached = list(accumulate(value.counts))
     for bound, count in zip((*bounds, "+Inf"), reached, strict=True):
         lines.append(f'{name}_bucket{before}le="{bound}"}} {count}')
-    lines.append(f"{name}_sum{shown} {value.sum!r}")
-    lines.append(f"{name}_count{shown} {reached[-1]}")
+    lines.append(f"{name}_sum{labels} {value.sum!r}")
+    lines.append(f"{name}_count{labels} {reached[-1]}")
