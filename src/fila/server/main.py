@@ -74,6 +74,7 @@ def _run(settings: Settings) -> tuple[int, str]:
     # the throughput in batches (bench/README.md).
     gc.set_threshold(100_000, 20, 50)
     keep_freed_memory()
+    os.umask(0o077)  # messages and keys are nobody else's to read
     import uvloop
 
     return uvloop.run(_serve(settings))
@@ -138,6 +139,7 @@ def _write_port_file(path: Path, text: str) -> None:
     """Readers never see half of it."""
     beside = path.with_name(path.name + ".tmp")
     beside.write_text(text)
+    beside.chmod(0o644)
     beside.replace(path)
 
 
