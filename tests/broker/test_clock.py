@@ -48,8 +48,8 @@ def test_after_a_restart_it_continues_from_what_was_stored() -> None:
     clock = time.clock()
     clock.never_before(START_NS)
     assert clock.now_ns() == START_NS + MS  # after the rest of that millisecond
-    time.pass_ms(3)
-    assert clock.now_ns() == START_NS + 4 * MS
+    time.pass_ms(8)
+    assert clock.now_ns() == START_NS + 8 * MS  # a little slower, until it is not ahead
 
 
 def test_a_start_waits_out_the_millisecond_it_found_in_the_store() -> None:
@@ -71,3 +71,25 @@ def test_the_real_clock_agrees_with_itself() -> None:
     clock = Clock()
     times = [clock.now_ns() for _ in range(1_000)]
     assert times == sorted(times)
+
+
+def test_a_clock_that_is_ahead_runs_slower_until_the_wall_clock_has_caught_up() -> None:
+    time = Time()
+    clock = time.clock()
+    clock.never_before(START_NS + 8_000 * MS)
+    assert 7_999 * MS <= clock.ahead_ns() <= 8_001 * MS
+    before = clock.now_ns()
+    for _ in range(700):
+        time.pass_ms(100)
+        now = clock.now_ns()
+        assert before < now <= before + 100 * MS
+        before = now
+    assert abs(clock.ahead_ns()) <= 2 * MS
+
+
+def test_wall_time_is_asked_afresh() -> None:
+    time = Time()
+    clock = time.clock()
+    time.wall_ns -= 3_600_000 * MS
+    assert clock.wall_ns() == START_NS - 3_600_000 * MS
+    assert clock.ahead_ns() == 3_600_000 * MS

@@ -145,8 +145,7 @@ def test_the_state_tables_are_those_of_the_specification() -> None:
 
 def test_the_written_catalogue_is_the_one_in_the_code() -> None:
     entries = [
-        errors.ErrorEntry(**{**e, "metadata": tuple(e["metadata"])})
-        for e in _load("errors.json")
+        errors.ErrorEntry(**{**e, "metadata": tuple(e["metadata"])}) for e in _load("errors.json")
     ]
     assert entries == list(errors.CATALOGUE)
     assert len({entry.code for entry in entries}) == len(entries)

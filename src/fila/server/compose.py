@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("fila.server")
 
 SNAPSHOT_KEYS_MAX = 10_000
+CLOCK_APART_S = 60  # between the broker's time and the machine's clock, before it is told
+CLOCK_LOOK_S = 600
 
 
 class Node:
@@ -113,7 +115,7 @@ class Node:
             self.broker,
             guard,
             secrets.token_hex,
-            lambda: clock.now_ns() // 1_000_000,
+            lambda: clock.wall_ns() // 1_000_000,
             BrowseLimits(settings.browse.max_snapshots, settings.browse.ttl_ms),
         )
         self._browser = sessions.browser
@@ -136,6 +138,7 @@ class Node:
         """Accept connections. Returns the bound address."""
         host, port = parse_address(self._settings.listen_addr)
         self._snapshot()
+        self._compare_clocks()
         context = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
         if self._watch is not None:
             self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
@@ -170,7 +173,7 @@ class Node:
         return tls.TlsFiles(files.cert_file, files.key_file, files.ca_file)
 
     def _wall_s(self) -> float:
-        return self._clock.now_ns() / 1e9
+        return self._clock.wall_ns() / 1e9
 
     def _snapshot(self) -> None:
         """Let the journal know what every key holds, now and again."""
@@ -178,6 +181,23 @@ class Node:
             self.broker.record_snapshot(SNAPSHOT_KEYS_MAX)
             interval_s = self._settings.journal.snapshot_interval_ms / 1000
             asyncio.get_running_loop().call_later(interval_s, self._snapshot)
+
+    def _compare_clocks(self) -> None:
+        """Say so, again and again, while the broker's time is far from the machine's."""
+        ahead_s = self._clock.ahead_ns() / 1e9
+        if ahead_s > CLOCK_APART_S:
+            log.error(
+                f"the broker's time is {ahead_s:,.0f} s ahead of this machine's clock, which was "
+                "ahead once: time never runs backwards. Leases and delays count from the "
+                "broker's time. If the clock is right now, stop the broker and copy its data with "
+                "`fila-server --set-clock-back NEW_DIR`"
+            )
+        elif ahead_s < -CLOCK_APART_S:
+            log.warning(
+                f"this machine's clock was set forward by {-ahead_s:,.0f} s; the broker's time "
+                "follows at the next start"
+            )
+        asyncio.get_running_loop().call_later(CLOCK_LOOK_S, self._compare_clocks)
 
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""

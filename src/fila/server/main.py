@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from fila import __version__
+from fila.broker.clock import Clock
 from fila.edges.tls import TlsError
 from fila.server.config import ConfigError, load
 from fila.server.malloc import keep_freed_memory
@@ -38,8 +39,8 @@ def main(argv: list[str] | None = None) -> int:
             print(f"warning: {warning}", file=sys.stderr)
         print(f"configuration is valid ({loaded.source})")
         return 0
-    if args.verify or args.salvage:
-        return _maintain(loaded.settings.storage.data_dir, args.salvage, args.json)
+    if args.verify or args.salvage or args.set_clock_back:
+        return _maintain(loaded.settings.storage.data_dir, args)
 
     from fila.server import log as logs
 
@@ -57,13 +58,16 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
-def _maintain(data_dir: str, salvage_into: str | None, as_json: bool) -> int:
-    from fila.server.maintenance import run_salvage, run_verify
+def _maintain(data_dir: str, args: argparse.Namespace) -> int:
+    from fila.server import maintenance
 
     try:
-        if salvage_into:
-            return run_salvage(data_dir, salvage_into, as_json)
-        return run_verify(data_dir, as_json)
+        if args.salvage:
+            return maintenance.run_salvage(data_dir, args.salvage, args.json)
+        if args.set_clock_back:
+            wall_ns = Clock().wall_ns()
+            return maintenance.run_set_clock_back(data_dir, args.set_clock_back, wall_ns)
+        return maintenance.run_verify(data_dir, args.json)
     except (StoreError, OSError) as error:
         return _fail(str(error))
 
@@ -181,7 +185,14 @@ FILA_<SECTION>__<KEY> overrides any setting, FILA_DATA_DIR the data directory.""
         metavar="DIR",
         help="copy what can be read of damaged data into a new directory and exit",
     )
-    parser.add_argument("--json", action="store_true", help="the report of both as JSON")
+    offline.add_argument(
+        "--set-clock-back",
+        metavar="DIR",
+        help="copy data whose times lie in the future into a new directory, set right, and exit",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="the report of --verify and --salvage as JSON"
+    )
     parser.add_argument("--version", action="version", version=f"fila-server {__version__}")
     return parser
 

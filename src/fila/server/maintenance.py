@@ -1,6 +1,6 @@
-"""`fila-server --verify` and `--salvage`: look at a data directory that no broker uses.
+"""`fila-server --verify`, `--salvage`, `--set-clock-back`: for data that no broker uses.
 
-Both only read the directory. Exit codes: 0 sound, 1 the command could not be carried out, 3 damage
+All only read the directory. Exit codes: 0 sound, 1 the command could not be carried out, 3 damage
 was found (verify) or something could not be copied (salvage).
 """
 
@@ -17,6 +17,7 @@ from typing import Final
 
 from fila.core import rows
 from fila.security.keyring import Keyring
+from fila.storage.clock_back import set_back
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.rocks import CLOSED_AT, WHAT_TO_DO, RocksStore, repair
 from fila.storage.salvage import salvage
@@ -54,9 +55,7 @@ def run_verify(data_dir: str, as_json: bool) -> int:
 
 def run_salvage(data_dir: str, into: str, as_json: bool) -> int:
     """Copy what can be read into a new directory, and check that one."""
-    target = Path(into)
-    if target.exists() and any(target.iterdir()):
-        raise StoreError(f"{into} is not empty; name a new directory to salvage into")
+    _refuse_unless_new(into)
     with _repaired(data_dir, into) as (damaged, fault):
         fresh = RocksStore(into)
         found = salvage(damaged, fresh, _progress("copied"))
@@ -75,6 +74,29 @@ def run_salvage(data_dir: str, into: str, as_json: bool) -> int:
         if report.sound:
             print(f"{into} is sound; start the broker with --data-dir {into}")
     return DAMAGED if losses or not report.sound else 0
+
+
+def run_set_clock_back(data_dir: str, into: str, wall_ns: int) -> int:
+    """Copy a store whose clock was once ahead, with its times set back to the real ones."""
+    _refuse_unless_new(into)
+    store, fault = _open_to_read(data_dir)
+    if fault:
+        raise StoreError(f"{data_dir}: {fault}; salvage it first")
+    fresh = RocksStore(into)
+    by_ns = set_back(store, fresh, wall_ns, _progress("copied"))
+    store.close()
+    report = _checked(fresh)
+    fresh.close()
+    for finding in report.findings:
+        print(f"wrong in {into}: {finding}")
+    print(f"times were set back by {by_ns / 1e9:,.0f} s; start the broker with --data-dir {into}")
+    return 0 if report.sound else DAMAGED
+
+
+def _refuse_unless_new(into: str) -> None:
+    target = Path(into)
+    if target.exists() and any(target.iterdir()):
+        raise StoreError(f"{into} is not empty; name a new directory to copy into")
 
 
 @contextlib.contextmanager
