@@ -26,6 +26,7 @@ HOT = (
     "src/fila/client/exchange.py",
     "src/fila/client/outbox.py",
     "src/fila/client/outgoing.py",
+    "src/fila/client/request.py",
     "src/fila/client/stream.py",
     "src/fila/client/ticket.py",
 )

@@ -16,15 +16,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fila.client import errors
     from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage, AsyncReceipt
-    from fila.client.bulk import (
-        BatchCount,
-        BrowsedMessage,
-        Enqueued,
-        LeasedBatch,
-        NewMessage,
-        Page,
-        Snapshot,
-    )
+    from fila.client.browsing import BrowsedMessage, Page, Snapshot
     from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
     from fila.client.errors import (
         ApiKeyNotFoundError,
@@ -53,7 +45,9 @@ if TYPE_CHECKING:
         UnauthorizedError,
         UnsupportedVersionError,
     )
+    from fila.client.leases import BatchCount, LeasedBatch
     from fila.client.message import Message, Metadata
+    from fila.client.new_message import Enqueued, NewMessage
     from fila.client.options import ClientOptions
     from fila.client.sync import Consumer, FilaClient, Receipt, SyncMessage
     from fila.wire.bodies import (
@@ -68,15 +62,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "fila.client.aio": ("AsyncConsumer", "AsyncFilaClient", "AsyncMessage", "AsyncReceipt"),
-    "fila.client.bulk": (
-        "BatchCount",
-        "BrowsedMessage",
-        "Enqueued",
-        "LeasedBatch",
-        "NewMessage",
-        "Page",
-        "Snapshot",
-    ),
+    "fila.client.browsing": ("BrowsedMessage", "Page", "Snapshot"),
     "fila.client.calls": ("Acl", "ApiKey", "QueueList", "QueueStats"),
     "fila.client.errors": (
         "ApiKeyNotFoundError",
@@ -105,7 +91,9 @@ _HOMES = {
         "UnauthorizedError",
         "UnsupportedVersionError",
     ),
+    "fila.client.leases": ("BatchCount", "LeasedBatch"),
     "fila.client.message": ("Message", "Metadata"),
+    "fila.client.new_message": ("Enqueued", "NewMessage"),
     "fila.client.options": ("ClientOptions",),
     "fila.client.sync": ("Consumer", "FilaClient", "Receipt", "SyncMessage"),
     "fila.wire.bodies": (

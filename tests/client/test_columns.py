@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fila.client import bulk, columns
-from fila.client.bulk import NewMessage
+from fila.client import columns, new_message
 from fila.client.columns import Columns
 from fila.client.errors import QueueNotFoundError
+from fila.client.new_message import NewMessage
 from fila.wire import errors
 from fila.wire.errors import UnencodableField
 from tests.wire.strategies import TEXT
@@ -51,7 +51,7 @@ def test_columns_travel_as_the_messages_they_stand_for(
 ) -> None:
     defaults = {name: NewMessage._field_defaults[name] for name in left_out}
     plain = [one._replace(**defaults) for one in messages]
-    expected = bodies_of(call for call, _ in bulk.enqueue_frames(plain))
+    expected = bodies_of(call for call, _ in new_message.enqueue_frames(plain))
     assert bodies_of(columns.frames(columns_of(messages, left_out))) == expected
 
 
@@ -61,7 +61,7 @@ def test_one_queue_for_all_is_said_once() -> None:
         "orders", [memoryview(b"x")] * 10, fairness_keys=[f"key{n % 3}" for n in range(10)]
     )
     assert bodies_of(columns.frames(by_columns)) == bodies_of(
-        call for call, _ in bulk.enqueue_frames(messages)
+        call for call, _ in new_message.enqueue_frames(messages)
     )
 
 

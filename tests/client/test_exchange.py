@@ -20,9 +20,10 @@ from fila.client.errors import (
     QueueNotFoundError,
     UnauthorizedError,
 )
-from fila.client.exchange import Exchange, Request
+from fila.client.exchange import Exchange
 from fila.client.options import ClientOptions, Options
 from fila.client.outgoing import outgoing, queue_field
+from fila.client.request import Request
 from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 from fila.wire import bodies as b

@@ -12,9 +12,10 @@ import pytest
 
 from fila.client.address import Address
 from fila.client.errors import BY_CODE, FilaError, ForbiddenError
-from fila.client.exchange import Exchange, Request
+from fila.client.exchange import Exchange
 from fila.client.options import Options
 from fila.client.outgoing import outgoing, queue_field
+from fila.client.request import Request
 from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 from fila.wire import bodies as b

@@ -147,7 +147,7 @@ def test_a_tally_wakes_when_the_last_ticket_is_done() -> None:
     for ticket in tickets:
         ticket.expect(1)
         ticket.seal()
-    tally.wakes.append(lambda: woken.append(1))
+    tally.watch(lambda: woken.append(1))
     tickets[0].settle(0, "id")
     assert not woken
     tickets[1].settle(0, errors.StorageError("disk full"))

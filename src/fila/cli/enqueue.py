@@ -144,7 +144,7 @@ def _store(
 ) -> list[str]:
     if not args.delay and not args.idempotency_key:
         return client.enqueue_many((args.queue, headers, payload) for payload in piece)
-    from fila.client.bulk import NewMessage
+    from fila.client.new_message import NewMessage
 
     key = args.idempotency_key
     messages = []

@@ -11,7 +11,7 @@ from fila.cli.options import Subparsers, command, whole_number
 from fila.cli.output import say, say_json, shown, shown_bytes
 
 if TYPE_CHECKING:
-    from fila.client.bulk import BrowsedMessage
+    from fila.client.browsing import BrowsedMessage
 
 _STATES: Final = ("ready", "delayed", "leased")
 

@@ -1,27 +1,30 @@
 """An asynchronous shell's connection: one asyncio transport and the task that keeps it open.
 
 Owns the transport of an asynchronous client. Everything else is the exchange's; all of it runs on
-the event loop's thread, so there is no lock.
+the event loop's thread, so its lock locks nothing.
 """
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from random import random
 from typing import Final, cast
 
 from fila.client.address import Address
-from fila.client.deadline import Deadline
 from fila.client.errors import why_not_connected
 from fila.client.exchange import Exchange
+from fila.client.link import Link
 from fila.client.options import Options
-from fila.client.ticket import Ticket
+from fila.client.stream import Stream
+from fila.client.ticket import Watched
 from fila.client.tls import client_context
 
 _GOODBYE_S: Final = 1.0
 
 
-class AioLink(asyncio.Protocol):
+class AioLink(Link, asyncio.Protocol):
     def __init__(self, address: Address, options: Options) -> None:
+        self.lock = nullcontext()
         self.exchange = Exchange(address, options, random)
         self.loop = asyncio.get_running_loop()
         self._address = address
@@ -36,7 +39,10 @@ class AioLink(asyncio.Protocol):
 
     # For the client.
 
-    def push(self) -> None:
+    def now(self) -> float:
+        return self.loop.time()
+
+    def push(self, now: float) -> None:
         """Send what is due when the present turn of the loop is over, so that calls made in one
         turn share a frame."""
         if self._options.batch == "off":
@@ -45,12 +51,10 @@ class AioLink(asyncio.Protocol):
             self._flush_scheduled = True
             self.loop.call_soon(self._flush)
 
-    async def wait(
-        self, ticket: Ticket, ready: Callable[[], bool], what: str, deadline: Deadline
-    ) -> None:
-        """Sleep until the ticket is ready; after the deadline raise."""
+    async def sleep(self, watched: Watched, ready: Callable[[], bool], until: float | None) -> bool:
+        """Wait until `ready()`; False when the time came first."""
         if ready():
-            return
+            return True
         arrival: asyncio.Future[None] | None = None
         late = False
 
@@ -63,28 +67,24 @@ class AioLink(asyncio.Protocol):
             late = True
             wake()
 
-        timer = None if deadline.at is None else self.loop.call_at(deadline.at, expire)
-        ticket.watch(wake)
+        timer = None if until is None else self.loop.call_at(until, expire)
+        watched.watch(wake)
         try:
             while not ready():
                 if late:
-                    raise self.exchange.too_late(what, deadline)
+                    return False
                 arrival = self.loop.create_future()
                 await arrival
+            return True
         finally:
-            ticket.unwatch(wake)
+            watched.unwatch(wake)
             if timer is not None:
                 timer.cancel()
 
-    async def complete(
-        self, ticket: Ticket, ready: Callable[[], bool], what: str, deadline: Deadline
-    ) -> None:
-        """Like `wait`, and a call that is not waited for to its end is given up."""
-        try:
-            await self.wait(ticket, ready, what, deadline)
-        except BaseException:  # a cancelled task too
-            self.exchange.abandon(ticket)
-            raise
+    def orphan(self, stream: Stream) -> None:
+        if not self.loop.is_closed():
+            # Not here: the collector may be running inside the exchange.
+            self.loop.call_soon_threadsafe(self.cancel, stream)
 
     async def close(self) -> None:
         self._keeper.cancel()

@@ -9,11 +9,11 @@ from itertools import repeat
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from fila.client.bulk import FRAME_BYTES, FRAME_MESSAGES, lane_of
 from fila.client.calls import Call
 from fila.client.errors import FilaError, refused_enqueue
-from fila.client.exchange import Encoded
+from fila.client.new_message import FRAME_BYTES, FRAME_MESSAGES, lane_of
 from fila.client.outgoing import Headers, outgoing, queue_field
+from fila.client.request import Encoded
 from fila.wire import bodies as b
 from fila.wire import errors as codes
 from fila.wire import opcodes as op

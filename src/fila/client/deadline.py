@@ -1,6 +1,7 @@
 """How long a call may take.
 
-Owns the arithmetic between "within so many seconds" and a point in time. Never reads the clock.
+Owns the arithmetic between "within so many seconds" and a point in time or the milliseconds of
+the wire. Never reads the clock.
 """
 
 
@@ -15,5 +16,11 @@ class Deadline:
         self.timeout_s = timeout_s
         self.at = None if timeout_s is None else now + timeout_s
 
-    def remaining_s(self, now: float) -> float | None:
-        return None if self.at is None else self.at - now
+
+def milliseconds(seconds: float | None, what: str) -> int:
+    """None and 0 are 0: not given."""
+    if not seconds:
+        return 0
+    if seconds < 0:
+        raise ValueError(f"{what} must not be negative, not {seconds!r}")
+    return max(1, round(seconds * 1000))

@@ -1,7 +1,8 @@
 """What can go wrong, one exception per cause.
 
-Owns the SDK's exception tree and the way from a wire code to an exception with a text a person can
-act on. Never touches sockets or state.
+Owns the SDK's exception tree and the path from a wire code to an exception with a text a person can
+act on. `retryable` says whether the same call may succeed later, unchanged; for wire codes the
+catalogue decides. Never touches sockets or state.
 
     FilaError
       QueueNotFoundError … InternalError     the broker said no; `code` is the wire code
@@ -18,11 +19,14 @@ from typing import Any, Final
 
 from fila.wire import errors as codes
 
+_RETRYABLE: Final = frozenset(entry.code for entry in codes.CATALOGUE if entry.retryable)
+
 
 class FilaError(Exception):
     """The root of everything the SDK raises on purpose."""
 
     code: int | None = None
+    retryable: bool = False
 
     def __init__(self, message: str, metadata: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -34,41 +38,48 @@ class FilaError(Exception):
         return type(self)(self.message, self.metadata)
 
 
-class QueueNotFoundError(FilaError):
+class _RefusalError(FilaError):
+    """The broker said no; whether later may help is the catalogue's to say."""
+
+    def __init_subclass__(cls) -> None:
+        cls.retryable = cls.code in _RETRYABLE
+
+
+class QueueNotFoundError(_RefusalError):
     code = codes.QUEUE_NOT_FOUND
 
 
-class MessageNotFoundError(FilaError):
+class MessageNotFoundError(_RefusalError):
     """The message is not leased to this consumer: unknown, pending again, or already settled."""
 
     code = codes.MESSAGE_NOT_FOUND
 
 
-class QueueAlreadyExistsError(FilaError):
+class QueueAlreadyExistsError(_RefusalError):
     code = codes.QUEUE_ALREADY_EXISTS
 
 
-class LuaCompilationError(FilaError):
+class LuaCompilationError(_RefusalError):
     code = codes.LUA_COMPILATION_ERROR
 
 
-class StorageError(FilaError):
+class StorageError(_RefusalError):
     code = codes.STORAGE_ERROR
 
 
-class NotADLQError(FilaError):
+class NotADLQError(_RefusalError):
     code = codes.NOT_A_DLQ
 
 
-class ParentQueueNotFoundError(FilaError):
+class ParentQueueNotFoundError(_RefusalError):
     code = codes.PARENT_QUEUE_NOT_FOUND
 
 
-class InvalidConfigValueError(FilaError):
+class InvalidConfigValueError(_RefusalError):
     code = codes.INVALID_CONFIG_VALUE
 
 
-class OverloadedError(FilaError):
+class OverloadedError(_RefusalError):
     """Nothing was stored; try again after `retry_after_ms`."""
 
     code = codes.CHANNEL_FULL
@@ -79,15 +90,15 @@ class OverloadedError(FilaError):
         return int(text) if text.isascii() and text.isdigit() else None
 
 
-class UnauthorizedError(FilaError):
+class UnauthorizedError(_RefusalError):
     code = codes.UNAUTHORIZED
 
 
-class ForbiddenError(FilaError):
+class ForbiddenError(_RefusalError):
     code = codes.FORBIDDEN
 
 
-class NotLeaderError(FilaError):
+class NotLeaderError(_RefusalError):
     """Another node leads this queue; `leader_addr` says which, if the broker knew."""
 
     code = codes.NOT_LEADER
@@ -97,42 +108,44 @@ class NotLeaderError(FilaError):
         return self.metadata.get("leader_addr")
 
 
-class UnsupportedVersionError(FilaError):
+class UnsupportedVersionError(_RefusalError):
     code = codes.UNSUPPORTED_VERSION
 
 
-class ProtocolError(FilaError):
+class ProtocolError(_RefusalError):
     """One side sent what the other cannot accept."""
 
     code = codes.INVALID_FRAME
 
 
-class ApiKeyNotFoundError(FilaError):
+class ApiKeyNotFoundError(_RefusalError):
     code = codes.API_KEY_NOT_FOUND
 
 
-class NodeNotReadyError(FilaError):
+class NodeNotReadyError(_RefusalError):
     code = codes.NODE_NOT_READY
 
 
-class BatchNotFoundError(FilaError):
+class BatchNotFoundError(_RefusalError):
     """No lease batch of this name is open: acked, released, expired, or never leased."""
 
     code = codes.BATCH_NOT_FOUND
 
 
-class SnapshotExpiredError(FilaError):
+class SnapshotExpiredError(_RefusalError):
     """The snapshot being browsed was closed or its time is up; browse again."""
 
     code = codes.SNAPSHOT_EXPIRED
 
 
-class InternalError(FilaError):
+class InternalError(_RefusalError):
     code = codes.INTERNAL_ERROR
 
 
 class ConnectionLostError(FilaError, ConnectionError):
     """The connection broke before the broker answered: the request may or may not have counted."""
+
+    retryable = True
 
 
 class ConnectFailedError(ConnectionLostError):
@@ -141,6 +154,8 @@ class ConnectFailedError(ConnectionLostError):
 
 class RequestTimeoutError(FilaError, TimeoutError):
     """No answer in time: the request may or may not have counted."""
+
+    retryable = True
 
 
 class ClientClosedError(FilaError):
@@ -152,6 +167,7 @@ class BatchError(FilaError):
 
     `results` has one entry per item, in order: what a single call would have returned, or the
     exception it would have raised. `errors` maps the index of each refused item to its exception.
+    Retryable when every refused item is; only those should be sent again.
     """
 
     def __init__(self, results: Sequence[Any]) -> None:
@@ -159,8 +175,15 @@ class BatchError(FilaError):
         self.errors: dict[int, FilaError] = {
             index: result for index, result in enumerate(results) if isinstance(result, FilaError)
         }
+        self.retryable = all(error.retryable for error in self.errors.values())
         first = next(iter(self.errors.values()))
         super().__init__(f"{len(self.errors)} of {len(self.results)} items failed; first: {first}")
+
+
+def raise_refused(results: Sequence[Any]) -> None:
+    """A BatchError if one of the results is an exception."""
+    if any(isinstance(result, FilaError) for result in results):
+        raise BatchError(results)
 
 
 BY_CODE: Final[dict[int, type[FilaError]]] = {

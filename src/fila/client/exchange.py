@@ -11,7 +11,7 @@ connection when `drop_reason` is set, and come back with `tick` at `next_deadlin
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from fila.client.address import Address
 from fila.client.deadline import Deadline
@@ -27,9 +27,10 @@ from fila.client.errors import (
 from fila.client.options import ASSEMBLY_BYTES_MAX, STABLE_AFTER_S, Options
 from fila.client.outbox import InFlight, Outbox, Outgoing
 from fila.client.reconnect import Backoff
+from fila.client.request import Request
 from fila.client.stream import Leaving, Stream
 from fila.client.ticket import Tally, Ticket
-from fila.wire import bodies, bulk, hot, layouts, states
+from fila.wire import bodies, hot, layouts, states
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
@@ -41,37 +42,6 @@ _RESUBSCRIBE_S: Final = 0.5
 # The broker may well accept a moment later: no verdict on the request.
 _TRANSIENT: Final = frozenset((codes.CHANNEL_FULL, codes.NODE_NOT_READY))
 _PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPPORTED_VERSION))
-
-
-# Results that are long lists have a codec of their own.
-_DECODERS: Final[dict[Any, Callable[[bytes], Any]]] = {
-    bodies.EnqueueWithResult: bulk.decode_enqueue_with_results,
-}
-
-
-class Encoded(NamedTuple):
-    """A body that is bytes already."""
-
-    opcode: int
-    body: bytes
-
-
-class Request:
-    """An administrative call: sent when the connection is open, answered by one result."""
-
-    __slots__ = ("body", "opcode", "repeatable", "reply_type", "ticket")
-
-    def __init__(
-        self, body: tuple[Any, ...], reply_type: Any, repeatable: bool, ticket: Ticket
-    ) -> None:
-        if isinstance(body, Encoded):
-            self.opcode, self.body = body
-        else:
-            self.opcode = layouts.opcode_of(body)
-            self.body = layouts.encode(body)
-        self.reply_type = reply_type
-        self.repeatable = repeatable  # a read: may be sent again after a lost connection
-        self.ticket = ticket
 
 
 class Exchange:
@@ -359,9 +329,7 @@ class Exchange:
             del self._pending[request_id]
         elif isinstance(pending, Request):
             self._expect(pending.opcode, opcode)
-            decode = _DECODERS.get(pending.reply_type)
-            reply = decode(body) if decode else layouts.decode(pending.reply_type, body)
-            pending.ticket.settle(0, reply)
+            pending.ticket.settle(0, pending.decode(body))
             del self._pending[request_id]
         elif isinstance(pending, Leaving):
             # Whatever was delivered before the broker heard of the cancel has come by now.

@@ -5,14 +5,13 @@ reconnect the exchange subscribes it again. Knows nothing of threads or event lo
 """
 
 from collections import deque
-from collections.abc import Callable
 
 from fila.client.errors import ClientClosedError, FilaError
-from fila.client.ticket import Ticket
+from fila.client.ticket import Ticket, Watched
 from fila.wire.hot import ReceivedItem
 
 
-class Stream:
+class Stream(Watched):
     """`buffer` is read from the left by the shell; `error` or `closed` says why no more comes."""
 
     __slots__ = (
@@ -24,10 +23,10 @@ class Stream:
         "queue",
         "request_id",
         "resubscribe_at",
-        "wake",
     )
 
     def __init__(self, queue: str, prefetch: int, opened: Ticket) -> None:
+        super().__init__()
         self.queue = queue
         self.prefetch = prefetch
         self.buffer: deque[ReceivedItem] = deque()
@@ -36,7 +35,6 @@ class Stream:
         self.closed = False
         self.request_id: int | None = None  # on the present connection
         self.resubscribe_at: float | None = None
-        self.wake: Callable[[], None] | None = None
 
     def push(self, items: list[ReceivedItem]) -> None:
         buffer = self.buffer
@@ -81,9 +79,9 @@ class Stream:
         self.request_id = None
         self.notify()
 
-    def notify(self) -> None:
-        if self.wake is not None:
-            self.wake()
+    def stirred(self) -> bool:
+        """Whether a reader finds something: a message, or why none will come."""
+        return bool(self.buffer) or self.closed or self.error is not None
 
 
 class Leaving:

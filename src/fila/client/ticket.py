@@ -1,30 +1,53 @@
 """The promise behind a call: how many answers it waits for, and what they were.
 
 Owns the results of one call until the shell fetches them. Knows nothing of threads or event loops:
-a shell that wants to sleep leaves a `wake`.
+a link that wants to sleep until something changes leaves a `wake` (`Watched`).
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from fila.client.errors import BatchError, FilaError
+from fila.client.errors import FilaError, raise_refused
 
 _PENDING: Any = object()
 
 
-class Ticket:
+class Watched:
+    """Something to sleep on. `watch` and `notify` need the link's lock, `unwatch` does not."""
+
+    __slots__ = ("wakes",)
+
+    def __init__(self) -> None:
+        self.wakes: list[Callable[[], None]] | None = None  # of those asleep
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        if self.wakes is None:
+            self.wakes = []
+        self.wakes.append(wake)
+
+    def unwatch(self, wake: Callable[[], None]) -> None:
+        if self.wakes is not None:
+            self.wakes.remove(wake)
+
+    def notify(self) -> None:
+        if self.wakes:
+            for wake in self.wakes.copy():  # a thread may `unwatch` meanwhile
+                wake()
+
+
+class Ticket(Watched):
     """Collects one result per expected item; an exception is a result like any other."""
 
-    __slots__ = ("abandoned", "admitted", "outstanding", "results", "sealed", "tally", "wakes")
+    __slots__ = ("abandoned", "admitted", "outstanding", "results", "sealed", "tally")
 
-    def __init__(self, tally: "Tally | None" = None) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         self.results: list[Any] = []
         self.outstanding = 0
         self.sealed = False  # no more items will be expected
         self.admitted = True  # everything handed in so far has found room
         self.abandoned = False  # nobody waits any more
-        self.wakes: list[Callable[[], None]] | None = None  # of whoever sleeps until it is done
-        self.tally = tally
+        self.tally: Tally | None = None  # of the calls nobody waits for
 
     @property
     def done(self) -> bool:
@@ -78,11 +101,8 @@ class Ticket:
 
     def all(self) -> list[Any]:
         """The results of a batch; if any is an exception, a BatchError that holds all."""
-        results = self.results
-        for result in results:
-            if isinstance(result, FilaError):
-                raise BatchError(results)
-        return results
+        raise_refused(self.results)
+        return self.results
 
     def none(self) -> None:
         """Like `all`, for a batch that has nothing to tell when it worked."""
@@ -92,20 +112,6 @@ class Ticket:
         self.admitted = True
         self.notify()
 
-    def watch(self, wake: Callable[[], None]) -> None:
-        if self.wakes is None:
-            self.wakes = []
-        self.wakes.append(wake)
-
-    def unwatch(self, wake: Callable[[], None]) -> None:
-        if self.wakes is not None:
-            self.wakes.remove(wake)
-
-    def notify(self) -> None:
-        if self.wakes:
-            for wake in self.wakes:
-                wake()
-
     def _finish(self) -> None:
         if self.tally is not None:
             self.tally.finished(self)
@@ -113,18 +119,26 @@ class Ticket:
         self.notify()
 
 
-class Tally:
+class Tally(Watched):
     """Counts calls nobody waits for, so that `flush` can wait for all of them at once."""
 
+    __slots__ = ("failed", "first_error", "outstanding")
+
     def __init__(self) -> None:
+        super().__init__()
         self.outstanding = 0
         self.failed = 0
         self.first_error: FilaError | None = None
-        self.wakes: list[Callable[[], None]] = []
 
     def open(self) -> Ticket:
+        ticket = Ticket()
+        self.count(ticket)
+        return ticket
+
+    def count(self, ticket: Ticket) -> None:
+        """Wait for this one too; to be called before the ticket is sealed."""
+        ticket.tally = self
         self.outstanding += 1
-        return Ticket(self)
 
     def finished(self, ticket: Ticket) -> None:
         self.outstanding -= 1
@@ -133,9 +147,7 @@ class Tally:
                 self.failed += 1
                 self.first_error = self.first_error or result
         if not self.outstanding:
-            wakes, self.wakes = self.wakes, []
-            for wake in wakes:
-                wake()
+            self.notify()
 
     def take_error(self) -> FilaError | None:
         """The first failure since the last call, and forget about all of them."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fila.client.bulk import NewMessage
+from fila.client.new_message import NewMessage
 from fila.client.sync import FilaClient
 from tests.e2e.process import Broker, wait_until
 

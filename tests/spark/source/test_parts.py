@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
-from fila.client.bulk import NewMessage
+from fila.client.new_message import NewMessage
 from fila.client.sync import FilaClient
 from fila.spark.source import offsets
 from fila.spark.source.data_source import FilaDataSource

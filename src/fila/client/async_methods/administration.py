@@ -1,0 +1,123 @@
+"""The administration half of the asynchronous client: queues, config, keys.
+
+Owns the shape of these methods and nothing else; what is sent and what comes back is in `calls`.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fila.client import calls
+from fila.client.async_methods.shell import AsyncShell
+from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
+from fila.wire.bodies import ApiKeySummary
+
+
+class AsyncAdministration(AsyncShell):
+    async def create_queue(
+        self,
+        name: str,
+        *,
+        on_enqueue: str | None = None,
+        on_failure: str | None = None,
+        visibility_timeout_ms: int = 0,
+        timeout: float | None = None,
+    ) -> str:
+        """Create a queue and its dead letter queue; returns the queue's id."""
+        call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms)
+        return await self._call(call, timeout)
+
+    async def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.delete_queue(queue), timeout)
+
+    async def list_queues(self, *, timeout: float | None = None) -> QueueList:
+        return await self._call(calls.list_queues(), timeout)
+
+    async def get_stats(self, queue: str, *, timeout: float | None = None) -> QueueStats:
+        return await self._call(calls.get_stats(queue), timeout)
+
+    async def set_config(
+        self, key: str, value: str | None, *, timeout: float | None = None
+    ) -> None:
+        """Set a runtime setting; None or an empty value removes it."""
+        await self._call(calls.set_config(key, value), timeout)
+
+    async def get_config(self, key: str, *, timeout: float | None = None) -> str | None:
+        """A runtime setting, or None when it is not set."""
+        return await self._call(calls.get_config(key), timeout)
+
+    async def list_config(
+        self, prefix: str = "", *, timeout: float | None = None
+    ) -> dict[str, str]:
+        return await self._call(calls.list_config(prefix), timeout)
+
+    async def redrive(self, dlq_queue: str, count: int = 0, *, timeout: float | None = None) -> int:
+        """Move messages of a dead letter queue back to where they came from; 0 means all."""
+        return await self._call(calls.redrive(dlq_queue, count), timeout)
+
+    async def explain(
+        self,
+        queue: str = "",
+        *,
+        key: str | None = None,
+        message_id: str | None = None,
+        keys_max: int = 10,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Why a message, the next one of a key, or a queue's keys wait (spec/explain.md).
+
+        Without a queue: every queue the key may see, in short.
+        """
+        return await self._call(calls.explain(queue, key, message_id, keys_max), timeout)
+
+    async def pause_queue(
+        self, queue: str, reason: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Hand out nothing of this queue until it is resumed; it still takes messages in."""
+        await self._call(calls.pause_queue(queue, reason), timeout)
+
+    async def resume_queue(self, queue: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.resume_queue(queue), timeout)
+
+    async def pause_key(
+        self, queue: str, key: str, reason: str = "", *, timeout: float | None = None
+    ) -> None:
+        """Give a fairness key no turns until it is resumed."""
+        await self._call(calls.pause_key(queue, key, reason), timeout)
+
+    async def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.resume_key(queue, key), timeout)
+
+    async def purge(
+        self, queue: str, *, key: str | None = None, timeout: float | None = None
+    ) -> int:
+        """Drop what is pending, of one key or of all; what is leased stays. Returns how many."""
+        return await self._call(calls.purge(queue, key), timeout)
+
+    async def create_api_key(
+        self,
+        name: str,
+        *,
+        expires_at_ms: int = 0,
+        is_superadmin: bool = False,
+        timeout: float | None = None,
+    ) -> ApiKey:
+        return await self._call(calls.create_api_key(name, expires_at_ms, is_superadmin), timeout)
+
+    async def revoke_api_key(self, key_id: str, *, timeout: float | None = None) -> None:
+        await self._call(calls.revoke_api_key(key_id), timeout)
+
+    async def list_api_keys(self, *, timeout: float | None = None) -> list[ApiKeySummary]:
+        return await self._call(calls.list_api_keys(), timeout)
+
+    async def set_acl(
+        self,
+        key_id: str,
+        permissions: Iterable[tuple[str, str]],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Replace a key's permissions, (kind, pattern) pairs such as ("produce", "orders.*")."""
+        await self._call(calls.set_acl(key_id, permissions), timeout)
+
+    async def get_acl(self, key_id: str, *, timeout: float | None = None) -> Acl:
+        return await self._call(calls.get_acl(key_id), timeout)

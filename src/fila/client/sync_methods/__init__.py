@@ -1,0 +1,1 @@
+"""The methods of the synchronous client: generated, see `async_methods`."""
