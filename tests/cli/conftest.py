@@ -12,18 +12,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fila import testing
 from fila.cli.main import main
-
-START_S = 15.0
 
 # Whoever started the tests in the background may have them ignore these, and children would too.
 for _number, _usual in (
@@ -33,7 +30,6 @@ for _number, _usual in (
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, _usual)
 
-SERVER = [sys.executable, "-m", "fila.server.main"]
 COMMAND = [sys.executable, "-m", "fila.cli.main"]
 
 
@@ -54,44 +50,18 @@ class Result:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-@contextmanager
-def running_broker(home: Path) -> Iterator[str]:
-    port_file = home / "port"
-    environment = {name: value for name, value in os.environ.items() if name[:5] != "FILA_"}
-    with open(home / "log", "wb") as log:
-        process = subprocess.Popen(
-            [*SERVER, "--listen", "127.0.0.1:0", "--data-dir", str(home / "data")],
-            env={**environment, "FILA_PORT_FILE": str(port_file)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        deadline = time.monotonic() + START_S
-        while not port_file.exists():
-            assert process.poll() is None, (home / "log").read_text()
-            assert time.monotonic() < deadline, "the broker did not start"
-            time.sleep(0.02)
-        yield port_file.read_text()
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker() -> Iterator[str]:
     """The address of a broker shared by all tests of a process."""
-    with running_broker(tmp_path_factory.mktemp("broker")) as addr:
-        yield addr
+    with testing.broker() as running:
+        yield running.address
 
 
 @pytest.fixture
-def fresh_broker(tmp_path: Path) -> Iterator[str]:
+def fresh_broker() -> Iterator[str]:
     """The address of a broker without any queue."""
-    home = tmp_path / "fresh"
-    home.mkdir()
-    with running_broker(home) as addr:
-        yield addr
+    with testing.broker() as running:
+        yield running.address
 
 
 @pytest.fixture(autouse=True)

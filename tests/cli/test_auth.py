@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Result, running_broker
+from fila.testing import broker
+from tests.cli.conftest import Result
 
 BOOT = "boot-secret"
 
 
 @pytest.fixture
-def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def guarded(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A broker with a bootstrap key; commands use that key unless told otherwise."""
-    home = tmp_path / "guarded"
-    home.mkdir()
-    start = subprocess.Popen
-
-    def with_key(*args: object, **options: object) -> object:
-        environment = {**options.pop("env", os.environ), "FILA_BOOTSTRAP_APIKEY": BOOT}  # type: ignore[dict-item]
-        return start(*args, env=environment, **options)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(subprocess, "Popen", with_key)
-    with running_broker(home) as addr:
-        monkeypatch.setattr(subprocess, "Popen", start)
-        monkeypatch.setenv("FILA_ADDR", addr)
+    with broker({"auth.bootstrap_apikey": BOOT}) as running:
+        monkeypatch.setenv("FILA_ADDR", running.address)
         monkeypatch.setenv("FILA_API_KEY", BOOT)
-        yield addr
+        yield running.address
 
 
 def _key(run: Callable[..., Result], *options: str) -> tuple[str, str]:

@@ -73,7 +73,7 @@ def test_an_interrupted_demo_leaves_no_broker_and_no_directory(tmp_path, number,
         start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 10
-        while not list(tmp_path.glob("fila-demo-*/port")):
+        while not list(tmp_path.glob("fila-*/data.port")):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         time.sleep(0.5)  # somewhere between the first message and the last

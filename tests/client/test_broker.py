@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -15,55 +13,18 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from fila import ConnectFailedError, ConnectionLostError, FilaClient, LuaCompilationError
+from fila import ConnectionLostError, FilaClient, LuaCompilationError
+from fila.testing import RealBroker, broker
 from tests.client.drivers import SyncDriver
 
 
-class Server:
-    """A broker on a port of its own, so that it can be killed and found again."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            self.address = f"127.0.0.1:{taken.getsockname()[1]}"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "fila.server.main", "--listen", self.address]
-        environ = {name: text for name, text in os.environ.items() if not name.startswith("FILA_")}
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "--data-dir", str(self._folder / "data")],
-                env=environ,
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-            )
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                FilaClient(self.address).close()
-                return
-            except ConnectFailedError:
-                assert self._process.poll() is None, (self._folder / "log").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("server"))
-    server.start()
-    yield server
-    server.kill()
+def server() -> Iterator[RealBroker]:
+    with broker() as running:
+        yield running
 
 
-def test_one_message_at_a_time_is_quick(driver: SyncDriver, server: Server) -> None:
+def test_one_message_at_a_time_is_quick(driver: SyncDriver, server: RealBroker) -> None:
     client = driver.open(server.address)
     queue = f"quick-{driver.name}"
     driver.call(client, "create_queue", queue)
@@ -80,7 +41,7 @@ def test_one_message_at_a_time_is_quick(driver: SyncDriver, server: Server) -> N
     driver.call(client, "close")
 
 
-def test_fifty_mebibytes_go_in_and_come_out(driver: SyncDriver, server: Server) -> None:
+def test_fifty_mebibytes_go_in_and_come_out(driver: SyncDriver, server: RealBroker) -> None:
     client = driver.open(server.address)
     queue = f"large-{driver.name}"
     driver.call(client, "create_queue", queue)
@@ -92,14 +53,14 @@ def test_fifty_mebibytes_go_in_and_come_out(driver: SyncDriver, server: Server) 
     driver.call(client, "close")
 
 
-def test_the_compilers_words_reach_the_caller(driver: SyncDriver, server: Server) -> None:
+def test_the_compilers_words_reach_the_caller(driver: SyncDriver, server: RealBroker) -> None:
     client = driver.open(server.address)
     with pytest.raises(LuaCompilationError, match="on_enqueue"):
         driver.call(client, "create_queue", f"lua-{driver.name}", on_enqueue="function (")
     driver.call(client, "close")
 
 
-def test_another_event_loop_does_as_well(server: Server) -> None:
+def test_another_event_loop_does_as_well(server: RealBroker) -> None:
     async def main() -> None:
         async with await FilaClient.connect(server.address, keepalive_interval=0.05) as client:
             await client.create_queue("uvloop")
@@ -135,7 +96,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("style", ["sync", "async"])
-def test_a_program_that_just_ends_gives_back_what_it_held(server: Server, style: str) -> None:
+def test_a_program_that_just_ends_gives_back_what_it_held(server: RealBroker, style: str) -> None:
     queue = f"ends-{style}"
     with FilaClient(server.address) as client:
         client.create_queue(queue)
@@ -159,8 +120,7 @@ def test_a_program_that_just_ends_gives_back_what_it_held(server: Server, style:
 def test_nothing_acknowledged_is_lost_while_the_broker_is_killed_again_and_again(
     tmp_path: Path,
 ) -> None:
-    server = Server(tmp_path)
-    server.start()
+    server = RealBroker(tmp_path / "data").start()
     options = {"reconnect_pause_min_ms": 5.0, "reconnect_pause_max_ms": 50.0}
     with FilaClient(server.address) as client:
         client.create_queue("q", visibility_timeout_ms=1000)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fila import FilaClient, FilaError
-from tests.e2e.process import wait_until
+from fila.testing.process import ServerProcess
 from tests.security.certificates import OPENSSL
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
@@ -28,7 +28,7 @@ class Reader:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.address = "localhost:5555"
-        self.server: subprocess.Popen[bytes] | None = None
+        self.server: ServerProcess | None = None
         self.environ = {
             **{name: text for name, text in os.environ.items() if not name.startswith("FILA_")},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -52,22 +52,13 @@ class Reader:
         return done.stdout
 
     def start(self, bootstrap: bool) -> None:
-        port_file = self.place / "port"
-        port_file.unlink(missing_ok=True)
-        environ = self.environ | {"FILA_PORT_FILE": str(port_file)}
-        if bootstrap:
-            environ["FILA_BOOTSTRAP_APIKEY"] = BOOTSTRAP
-        command = [sys.executable, "-m", "fila.server.main", "--config", "fila.toml"]
-        self.server = subprocess.Popen(
-            [*command, "--listen", "127.0.0.1:0"], env=environ, cwd=self.place
-        )
-        wait_until(port_file.exists, 20, "the server")
-        self.address = port_file.read_text().replace("127.0.0.1", "localhost")
+        own = {"bootstrap_apikey": BOOTSTRAP} if bootstrap else {}
+        self.server = ServerProcess(self.place / "data", own).start()
+        self.address = f"localhost:{self.server.endpoint[1]}"
 
     def stop(self) -> None:
         if self.server is not None:
-            self.server.terminate()
-            assert self.server.wait(10) == 0
+            assert self.server.stop() == 0
             self.server = None
 
 

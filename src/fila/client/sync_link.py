@@ -50,6 +50,8 @@ class SyncLink(Link):
         self._orphans: deque[Stream] = deque()  # streams whose consumer was garbage-collected
         self._closing = False
         self._wakes_at: float | None = None  # when the thread looks at the exchange by itself
+        self._connect_due = False
+        self._watched = 0  # what the selector looks for at the socket
         self._selector = selectors.DefaultSelector()
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
@@ -123,20 +125,18 @@ class SyncLink(Link):
     # The thread.
 
     def _run(self) -> None:
+        timeout_s: float | None = 0.0
         while not self._closing:
-            with self.lock:
-                now = monotonic()
-                connect_at = self.exchange.connect_at
-                self._wakes_at = self.exchange.next_deadline()
-            if self._socket is None and connect_at is not None and now >= connect_at:
+            timeout_s = self._turn(self._selector.select(timeout_s))
+            if self._connect_due:
                 self._connect()
-                continue
-            self._wait_for_events(None if self._wakes_at is None else self._wakes_at - now)
+                timeout_s = 0.0
         self._say_goodbye()
 
-    def _wait_for_events(self, timeout_s: float | None) -> None:
-        events = self._selector.select(None if timeout_s is None else max(timeout_s, 0))
+    def _turn(self, events: list[tuple[selectors.SelectorKey, int]]) -> float | None:
+        """Do what the events and the time ask for; returns how long to sleep then."""
         with self.lock:
+            exchange = self.exchange
             now = monotonic()
             for key, _ in events:
                 if key.fileobj is self._wake_reader:
@@ -144,16 +144,20 @@ class SyncLink(Link):
                 elif self._socket is not None:
                     self._read(now)
             while self._orphans:
-                self.exchange.cancel(self._orphans.popleft())
+                exchange.cancel(self._orphans.popleft())
             if self._wakes_at is not None and now >= self._wakes_at:
-                self.exchange.tick(now, len(self._unsent))
+                exchange.tick(now, len(self._unsent))
             self._write()
-            if self._socket is not None:
-                self._watch()
-                if self.exchange.drop_reason is not None or self._failure is not None:
-                    reason = self._failure or ""
-                    self._hang_up()
-                    self.exchange.connection_lost(reason, now)
+            dropped = exchange.drop_reason is not None or self._failure is not None
+            if dropped and self._socket is not None:
+                reason = self._failure or ""
+                self._hang_up()
+                exchange.connection_lost(reason, now)
+            self._watch()
+            connect_at = exchange.connect_at
+            self._connect_due = connect_at is not None and now >= connect_at
+            self._wakes_at = exchange.next_deadline()
+            return None if self._wakes_at is None else max(self._wakes_at - now, 0.0)
 
     def _connect(self) -> None:
         address = self._address
@@ -186,6 +190,7 @@ class SyncLink(Link):
             self._failure = None
             self._unsent = memoryview(b"")
             self._selector.register(sock, selectors.EVENT_READ)
+            self._watched = selectors.EVENT_READ
             self.exchange.connection_made(monotonic())
             self._write()
 
@@ -227,10 +232,12 @@ class SyncLink(Link):
 
     def _watch(self) -> None:
         """Let the selector tell when the socket takes more, while there is more."""
-        assert self._socket is not None
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
-        if self._selector.get_key(self._socket).events != wanted:
+        wanted = (
+            selectors.EVENT_READ | selectors.EVENT_WRITE if self._unsent else selectors.EVENT_READ
+        )
+        if self._socket is not None and wanted != self._watched:
             self._selector.modify(self._socket, wanted)
+            self._watched = wanted
 
     def _drain_wakes(self) -> None:
         with contextlib.suppress(OSError):

@@ -38,6 +38,7 @@ from fila.server.flusher import Flusher
 from fila.server.settings import Settings
 from fila.server.watch import Watch
 from fila.storage.committer import Committer, OsCommitter
+from fila.storage.contract import Store
 from fila.storage.rocks import RocksSettings, RocksStore
 
 if TYPE_CHECKING:
@@ -58,16 +59,12 @@ class Node:
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
         on_fault: Callable[[BaseException], None],
+        store: Store | None = None,
     ) -> None:
+        """Without a store it opens the one in the data directory."""
         self._settings = settings
         storage = settings.storage
-        self._store = RocksStore(
-            storage.data_dir,
-            RocksSettings(
-                block_cache_bytes=storage.block_cache_bytes,
-                write_buffer_bytes=storage.write_buffer_bytes,
-            ),
-        )
+        self._store = store if store is not None else open_store(settings)
         self._tls: list[ssl.SSLContext] = []  # one per port
         self._clock = clock = Clock()
         began_ns = elapsed_ns()
@@ -220,6 +217,17 @@ class Node:
         # A store that failed may fail to close as well; the first failure is the one to tell.
         with contextlib.suppress(Exception):
             self._store.close()
+
+
+def open_store(settings: Settings) -> Store:
+    storage = settings.storage
+    return RocksStore(
+        storage.data_dir,
+        RocksSettings(
+            block_cache_bytes=storage.block_cache_bytes,
+            write_buffer_bytes=storage.write_buffer_bytes,
+        ),
+    )
 
 
 def open_journal(settings: Settings, clock: Clock) -> Journal:

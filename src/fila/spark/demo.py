@@ -7,7 +7,6 @@ at once. The broker is a process like any other; its journal stays for looking f
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
@@ -18,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from fila.testing.process import broker
 
 if TYPE_CHECKING:
     from fila.client.sync import FilaClient
@@ -40,7 +41,6 @@ end"""
 QUIET: Final = ("acme", "globex", "initech")
 _WORK_PER_S: Final = 1_200
 _PREFETCH: Final = 20
-_READY_S: Final = 30.0
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -82,31 +82,12 @@ def trouble(address: str, seconds: float) -> None:
 @contextmanager
 def running_broker(home: Path, journal: Path, **settings: object) -> Iterator[str]:
     """A broker that writes its journal there, as long as the block lasts. Yields its address."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("FILA_")}
-    chosen = {"journal__enabled": True, "journal__path": journal.absolute(), **settings}
-    for name, value in chosen.items():
-        environ[f"FILA_{name.upper()}"] = str(value).lower() if value is True else str(value)
-    port_file = home / "port"
-    port_file.unlink(missing_ok=True)
-    environ["FILA_PORT_FILE"] = str(port_file.absolute())
-    config = home / "fila.toml"
-    config.write_text("")
-    command = [sys.executable, "-m", "fila.server.main", "--config", str(config)]
-    command += ["--listen", "127.0.0.1:0", "--data-dir", str(home / "data")]
-    with (home / "broker.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-    try:
-        give_up_at = time.monotonic() + _READY_S
-        while not port_file.exists():
-            if process.poll() is not None or time.monotonic() > give_up_at:
-                raise RuntimeError(f"the broker did not start; see {home / 'broker.log'}")
-            time.sleep(0.02)
-        yield port_file.read_text().strip()
-    finally:
-        process.terminate()
-        process.wait()
+    chosen = {"journal.enabled": True, "journal.path": journal.absolute(), **settings}
+    with broker(chosen, directory=home) as running:
+        try:
+            yield running.address
+        finally:
+            running.stop()  # only then the journal is complete
 
 
 def _send(client: FilaClient, tenant: str, count: int, **headers: str) -> None:
