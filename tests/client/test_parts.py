@@ -156,6 +156,22 @@ def test_a_tally_wakes_when_the_last_ticket_is_done() -> None:
     assert tally.take_error() is None
 
 
+def test_one_who_sleeps_may_leave_while_the_others_are_woken() -> None:
+    ticket = Ticket()
+    woken: list[str] = []
+
+    def first() -> None:
+        woken.append("first")
+        ticket.unwatch(first)
+
+    ticket.watch(first)
+    ticket.watch(lambda: woken.append("second"))
+    ticket.expect(1)
+    ticket.seal()
+    ticket.settle(0, "id")
+    assert woken == ["first", "second"]
+
+
 def test_a_result_is_settled_once() -> None:
     ticket = Ticket()
     ticket.expect(2)
@@ -175,6 +191,22 @@ def test_every_wire_code_has_its_exception_and_a_text() -> None:
         assert type(error) is cause
         assert 'queue "q"' in str(error)
         assert error.again().message == error.message
+
+
+def test_the_catalogue_says_which_refusals_may_be_tried_again() -> None:
+    for entry in codes.CATALOGUE:
+        if entry.code != codes.OK:
+            assert errors.from_code(entry.code, None).retryable is entry.retryable
+    assert errors.OverloadedError("full").again().retryable
+    assert errors.ConnectFailedError("refused").retryable
+    assert errors.RequestTimeoutError("late").retryable
+    assert not errors.ClientClosedError("closed").retryable
+
+
+def test_a_batch_may_be_tried_again_when_all_that_was_refused_may() -> None:
+    full, unknown = errors.OverloadedError("full"), errors.QueueNotFoundError("no such queue")
+    assert errors.BatchError(["id", full, full]).retryable
+    assert not errors.BatchError(["id", full, unknown]).retryable
 
 
 def test_every_public_name_is_there_and_documented_by_its_home() -> None:

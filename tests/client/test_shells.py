@@ -389,3 +389,25 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
     assert sync.pop("consume") == ["queue", "prefetch", "timeout"]
     assert aio.pop("consume") == ["queue", "prefetch"]
     assert sync == aio
+
+
+def test_an_ack_that_cannot_be_sent_does_not_hold_up_a_flush(
+    driver: SyncDriver, peer: Peer
+) -> None:
+    client = driver.open(peer.address)
+    with pytest.raises(ValueError, match="message id"):
+        driver.call(client, "ack_soon", "q", "x" * 70_000)
+    driver.call(client, "flush", timeout=5)
+    driver.call(client, "close")
+
+
+def test_several_wait_for_one_receipt(driver: SyncDriver, peer: Peer) -> None:
+    client = driver.open(peer.address)
+    driver.call(client, "create_queue", "q")
+    receipt = driver.call(client, "enqueue_soon", "q", None, b"x")
+    waiting = [driver.start(receipt, "result") for _ in range(4)]
+    for thread in waiting:
+        thread.join(20)
+    assert len({thread.outcome for thread in waiting}) == 1  # type: ignore[attr-defined]
+    assert isinstance(waiting[0].outcome, str)  # type: ignore[attr-defined]
+    driver.call(client, "close")
