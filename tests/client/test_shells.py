@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -411,3 +412,20 @@ def test_several_wait_for_one_receipt(driver: SyncDriver, peer: Peer) -> None:
     assert len({thread.outcome for thread in waiting}) == 1  # type: ignore[attr-defined]
     assert isinstance(waiting[0].outcome, str)  # type: ignore[attr-defined]
     driver.call(client, "close")
+
+
+def test_a_fault_in_the_reading_thread_ends_the_calls_that_wait(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = FilaClient(peer.address)
+    told: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda fault: told.append(str(fault.exc_value)))
+
+    def break_off(now: float) -> None:
+        raise RuntimeError("a planted fault")
+
+    monkeypatch.setattr(client._link, "_read", break_off)
+    with pytest.raises(ClientClosedError):
+        client.list_queues(timeout=20)
+    client.close()
+    assert told == ["a planted fault"]

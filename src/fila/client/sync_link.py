@@ -126,12 +126,14 @@ class SyncLink(Link):
 
     def _run(self) -> None:
         timeout_s: float | None = 0.0
-        while not self._closing:
-            timeout_s = self._turn(self._selector.select(timeout_s))
-            if self._connect_due:
-                self._connect()
-                timeout_s = 0.0
-        self._say_goodbye()
+        try:
+            while not self._closing:
+                timeout_s = self._turn(self._selector.select(timeout_s))
+                if self._connect_due:
+                    self._connect()
+                    timeout_s = 0.0
+        finally:
+            self._say_goodbye()  # after a fault as well: nobody waits for a thread that is gone
 
     def _turn(self, events: list[tuple[selectors.SelectorKey, int]]) -> float | None:
         """Do what the events and the time ask for; returns how long to sleep then."""
