@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import threading
@@ -36,8 +35,9 @@ def test_one_message_at_a_time_is_quick(driver: SyncDriver, server: RealBroker) 
         message = driver.next(consumer)
         seconds.append(time.perf_counter() - started)
         driver.call(message, "ack")
-    # 0.2 ms where it was measured; the bound leaves room for a machine that does other things.
-    assert statistics.median(seconds) < 0.005
+    # 0.2 ms where it was measured. A pause on the path (a delayed TCP ack, a linger, a poll)
+    # would be in every round; what else the machine does is not in the quickest.
+    assert min(seconds) < 0.005
     driver.call(client, "close")
 
 
