@@ -81,7 +81,10 @@ def operations() -> list[dict[str, Any]]:
 
 def _fields(layout: layouts.Layout) -> list[list[str]]:
     return [
-        [name, f"{kind.item.__name__}[{kind.counter}]" if isinstance(kind, layouts.ListOf) else kind]
+        [
+            name,
+            f"{kind.item.__name__}[{kind.counter}]" if isinstance(kind, layouts.ListOf) else kind,
+        ]
         for name, kind in layout.items()
     ]
 
