@@ -8,8 +8,8 @@ import pytest
 
 from fila.core.rejection import MESSAGE_NOT_FOUND, OK, Rejection
 from fila.core.settings import Settings
-from fila.core.verdict import FailureVerdict
-from fila.hooks.contract import FailedItem, NoHooks
+from fila.core.verdict import FailedItem, FailureVerdict
+from fila.hooks.contract import NoHooks
 from fila.storage.committer import FsyncCommitter
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore

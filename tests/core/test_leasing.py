@@ -119,7 +119,7 @@ def test_a_batch_that_counts_attempts_asks_the_failure_hook() -> None:
     turns.create("q")
     turns.enqueue("q", count=2)
     turns.turn(ask(count_attempt=True))
-    turns.on_failure = DEAD_LETTER
+    turns.policy.on_failure_says = DEAD_LETTER
     turns.wait(30 * SECOND)
     clean(turns)
     assert turns.queue("q.dlq").pending == 2

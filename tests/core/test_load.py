@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fila.core import load, rows
 from fila.core.batch import PUT_LEASE, Batch
-from fila.core.command import Ack, Consume, Expire, Nack
+from fila.core.command import Ack, Consume, Expire
 from fila.core.lane import ATTEMPTS
 from fila.core.rejection import OK
 from fila.core.settings import Settings
@@ -373,8 +373,7 @@ def test_a_restart_at_any_moment_changes_no_count_and_loses_no_message(
         elif what == "a":
             turns.turn(Ack("q", held[:count], 0))
         elif what == "n" and held:
-            # Not found in the very moment its lease runs out, which a restart may hit.
-            turns.turn(Nack("q", held[:1], ["failed"], [(RETRY_NOW, DEAD_LETTER)[key % 2]], 0))
+            turns.nack("q", held[:1], (RETRY_NOW, DEAD_LETTER)[key % 2], connection=0)
         elif what == "l" and turns.queue("q").consumers:
             turns.leave("q", next(iter(turns.queue("q").consumers)), release=count % 2 == 0)
         elif what == "w":

@@ -28,7 +28,7 @@ def not_found(turns: Turns, id: bytes, connection: int = 1) -> None:
     assert turns.turn(Ack("q", [id], connection)).replies == [[MESSAGE_NOT_FOUND]]
     nack = Nack("q", [id], ["no"], [RETRY_NOW], connection)
     assert turns.turn(nack).replies == [[MESSAGE_NOT_FOUND]]
-    assert turns.machine.failed("q", id, connection) is None
+    assert turns.machine.failed("q", [id], connection) == [None]
     after = (queue.pending, dict(queue.leased), turns.rows(rows.MESSAGES), turns.rows(rows.LEASES))
     assert before == after
 
@@ -101,13 +101,10 @@ def test_a_nacked_message_goes_to_the_back_of_its_line_with_one_attempt_more() -
 
 def test_the_hook_sees_the_failure_already_counted() -> None:
     turns, ids = leased()
-    failed = turns.machine.failed("q", ids[0], 1)
-    assert failed is not None
-    assert (failed.id, failed.attempts) == (ids[0], 1)
-    turns.nack("q", ids)
-    failed = turns.machine.failed("q", ids[0], 1)
-    assert failed is not None and failed.attempts == 2
-    assert failed.body.startswith(ids[0][-8:])
+    turns.turn(turns.driven.nack("q", ids, ["no"], 1))
+    turns.turn(turns.driven.nack("q", ids, ["no again"], 1))
+    body = ids[0][-8:]
+    assert turns.policy.failed == [(ids[0], 1, b"no", body), (ids[0], 2, b"no again", body)]
 
 
 def test_attempts_rise_with_every_failure_without_end() -> None:
@@ -185,7 +182,7 @@ def test_only_what_a_lease_still_holds_runs_out() -> None:
 
 def test_a_lease_that_runs_out_can_lead_to_the_dead_letters() -> None:
     turns, ids = leased()
-    turns.on_failure = DEAD_LETTER
+    turns.policy.on_failure_says = DEAD_LETTER
     turns.wait(30 * SECOND)
     assert turns.consume("q.dlq", "d").ids() == ids
 
@@ -355,7 +352,7 @@ def test_the_journal_hears_every_end_of_a_lease() -> None:
     events += turns.nack("q", ids[1:2]).events
     events += turns.nack("q", ids[2:3], DEAD_LETTER).events
     events += turns.turn(Leave("q", "c")).events
-    turns.on_failure = FailureVerdict(False, 1_000)
+    turns.policy.on_failure_says = FailureVerdict(False, 1_000)
     events += turns.wait(30 * SECOND).events
     told = [(one.event, one.attempt) for one in events]
     for expected in [(ACKED, 0), (NACKED, 1), (REQUEUED, 1), (DEAD_LETTERED, 1), (EXPIRED, 1)]:

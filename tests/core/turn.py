@@ -1,11 +1,11 @@
 """Drives turns of a real machine on a real in-memory store, so that tests read as stories.
 
-Time stands still unless a test lets it pass. Every turn goes the way the broker goes: advance, run
-out what has run out, apply, deliver, take, store.
+Time stands still unless a test lets it pass. Turns are `fila.core.turn.Turn`, as in the broker.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fila.core import rows
@@ -17,21 +17,22 @@ from fila.core.command import (
     CreateQueue,
     DeleteQueue,
     Enqueue,
-    Expire,
-    ExpireBatch,
     Leave,
     Nack,
     Redrive,
     SetConfig,
 )
 from fila.core.effect import BatchLeased, Delivery, Ended, Event, Waits
+from fila.core.effects import Effects
 from fila.core.lane import Entry
 from fila.core.load import load
 from fila.core.machine import Machine, Reply
 from fila.core.queue import Queue
 from fila.core.rejection import OK
 from fila.core.settings import Settings
-from fila.core.verdict import RETRY_NOW, Assignment, FailureVerdict
+from fila.core.trail import Trail
+from fila.core.turn import Turn
+from fila.core.verdict import RETRY_NOW, Assignment, FailedItem, FailureVerdict
 from fila.storage.memory import MemoryStore
 
 US = 1_000
@@ -83,7 +84,33 @@ class Outcome(NamedTuple):
         return [wait for delivery in self.deliveries for wait in delivery.waits]
 
 
+class Decided:
+    """A policy: what the failure hook says of every message, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.on_failure_says = RETRY_NOW
+        self.on_enqueue_says = Assignment(b"k", 1, ())
+        self.failed: list[FailedItem] = []
+
+    def has_on_enqueue(self, queue: str) -> bool:
+        return True
+
+    def has_on_failure(self, queue: str) -> bool:
+        return True
+
+    def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
+        return [self.on_enqueue_says] * len(bodies)
+
+    def on_failure(
+        self, queue: str, items: Sequence[FailedItem], now_ns: int
+    ) -> list[FailureVerdict]:
+        self.failed += items
+        return [self.on_failure_says] * len(items)
+
+
 class Turns:
+    """Drives one machine; its committer and its outlet, too: everything is safe at once."""
+
     def __init__(
         self,
         settings: Settings | None = None,
@@ -97,9 +124,28 @@ class Turns:
         self.now = now
         self.next_id = first_id
         self.journal = journal
-        self.on_failure = RETRY_NOW  # what the failure hook says of a lease that ran out
+        self.policy = Decided()
         self.machine: Machine = load(self.store, self.settings, now)
         self.machine.state.journal = journal
+        self.driven = Turn(self.machine, self.policy, self, self)
+        self._batches: list[Batch] = []
+        self._effects: Effects
+
+    # --- what the turn gives
+
+    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+        self._batches = batches
+        if batches:
+            self.store.write(batches)
+        committed()
+
+    def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
+        def let_go() -> None:
+            self._effects = effects
+            for call in calls:
+                call()
+
+        return let_go
 
     # --- turns
 
@@ -113,28 +159,32 @@ class Turns:
 
     def one_pass(self, *commands: Command) -> tuple[Outcome, bool]:
         """One turn, and whether its delivery pass was cut short."""
-        machine = self.machine
-        machine.advance(self.now)
-        while (due := machine.due_lease()) is not None:
-            queue, lease, ids = due
-            machine.apply(Expire(queue, lease, ids, [self.on_failure] * len(ids)))
-        while (run_out := machine.due_batch()) is not None:
-            queue, name, ids = run_out
-            machine.apply(ExpireBatch(queue, name, ids, [self.on_failure] * len(ids)))
-        replies = [machine.apply(command) for command in commands]
-        more = machine.deliver()
-        effects = machine.take()
-        if effects.batches:
-            self.store.write(effects.batches)
-        machine.stored()
-        return Outcome(replies, *effects._replace(events=effects.events.expand())), more
+        driven = self.driven
+        driven.begin(self.now)
+        replies = [driven.apply(command) for command in commands]
+        driven.end()
+        effects = self._effects
+        outcome = Outcome(
+            replies,
+            self._batches,
+            effects.deliveries,
+            effects.ended,
+            effects.events.expand(),
+            effects.batches_leased,
+        )
+        return outcome, driven.more
+
+    @property
+    def trail(self) -> Trail:
+        """The last turn's events as the journal gets them."""
+        return self._effects.events
 
     def wait(self, ns: int) -> Outcome:
         """Let time pass; the machine is woken exactly when it asked to be, as the broker does."""
         until = self.now + ns
         outcome = Outcome([], [], [], [], [], [])
         while True:
-            at_ns = self.machine.next_deadline()
+            at_ns = self.driven.due_ns()
             if at_ns == 0 or at_ns > until:
                 break
             self.now = max(self.now, at_ns)

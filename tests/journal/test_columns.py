@@ -12,16 +12,13 @@ import pytest
 
 from fila.core import effect
 from fila.core.command import Ack, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
-from fila.core.load import load
-from fila.core.settings import Settings
 from fila.core.trail import Trail
 from fila.core.verdict import Assignment, FailureVerdict
 from fila.journal import files
 from fila.journal.columns import compact_batch, events_batch, trails_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.packed import Packed
-from fila.storage.memory import MemoryStore
-from tests.core.turn import MS, START, id_of
+from tests.core.turn import MS, Turns, id_of
 
 KEYS = [
     Assignment(b"t%d" % at, at + 1, throttle) for at in range(4) for throttle in ((), (b"api",))
@@ -32,19 +29,16 @@ def lively_trails(seed: int, turns: int = 60) -> list[Trail]:
     """Turns in which everything happens at once: delays, throttles, weights, failures, consumers
     that come and go."""
     chance = random.Random(seed)
-    store = MemoryStore()
-    machine = load(store, Settings(), START)
-    machine.state.journal = True
-    now, number, held, trails = START, 0, [], []
-    machine.apply(SetConfig("throttle.api", "200,3"))
-    machine.apply(CreateQueue("q"))
+    driven = Turns(journal=True)
+    number, held, trails = 0, [], []
+    first = [SetConfig("throttle.api", "200,3"), CreateQueue("q")]
     for turn in range(turns):
-        now += chance.randrange(20 * MS)
-        machine.advance(now)
+        driven.now += chance.randrange(20 * MS)
+        commands = first if turn == 0 else []
         if turn % 10 == 2:
-            machine.apply(Consume("q", f"c{turn}", turn, 30, 0))
+            commands.append(Consume("q", f"c{turn}", turn, 30, 0))
         if turn % 10 == 9:
-            machine.apply(Leave("q", f"c{turn - 7}", True))
+            commands.append(Leave("q", f"c{turn - 7}", True))
             held.clear()
         count = chance.randrange(12)
         ids = [id_of(number + at + 1) for at in range(count)]
@@ -55,19 +49,16 @@ def lively_trails(seed: int, turns: int = 60) -> list[Trail]:
         ]
         delays = chance.choices([0, 0, 0, 15], k=count)
         bodies = [bytes(chance.randrange(1, 50)) for _ in ids]
-        machine.apply(Enqueue("q", ids, bodies, assigned, delays))
+        commands.append(Enqueue("q", ids, bodies, assigned, delays))
         chance.shuffle(held)
         done, failed, held = held[:9], held[9:12], held[12:]
         connection = turn // 10 * 10 + 2
-        machine.apply(Ack("q", [*done, bytes(16)], connection))
+        commands.append(Ack("q", [*done, bytes(16)], connection))
         verdicts = [FailureVerdict(chance.random() < 0.3, chance.choice([0, 10])) for _ in failed]
-        machine.apply(Nack("q", failed, ["no"] * len(failed), verdicts, connection))
-        machine.deliver()
-        effects = machine.take()
-        store.write(effects.batches)
-        machine.stored()
-        held += [entry[0][20:] for one in effects.deliveries for entry in one.entries]
-        trails.append(effects.events)
+        commands.append(Nack("q", failed, ["no"] * len(failed), verdicts, connection))
+        outcome, _ = driven.one_pass(*commands)
+        held += outcome.ids()
+        trails.append(driven.trail)
     return trails
 
 

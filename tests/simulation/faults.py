@@ -481,8 +481,8 @@ FAULTS = [
     fault(
         "effects are let go before the flush",
         "fila.storage.committer:FsyncCommitter.commit",
-        "self._waiting.append(committed)",
-        "committed()",
+        "self._store.write(batches)\n        self._waiting.append(committed)",
+        "self._store.write(batches)\n        committed()",
     ),
     fault(
         "a turn is written in pieces",

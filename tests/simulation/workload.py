@@ -188,7 +188,10 @@ class Workload:
             world.apply(Ack(queue, ids, connection))
             return
         verdicts = [self.verdict() for _ in ids]
-        seen = [world.machine.failed(queue, id, connection) for id in ids]
+        found = world.machine.failed(queue, ids, connection)
+        seen = [
+            entry and (id, entry[2] + 1, entry[8]) for id, entry in zip(ids, found, strict=True)
+        ]
         world.apply(Nack(queue, ids, ["it broke"] * len(ids), verdicts, connection), seen)
 
     def verdict(self) -> FailureVerdict:

@@ -100,10 +100,10 @@ def test_what_is_committed_while_a_flush_is_under_way_waits_for_the_next() -> No
     store, said = MemoryStore(), Said()
     committer = FsyncCommitter(store)
     committer.commit(batch(b"a"), said("a"))  # type: ignore[arg-type]
-    waiting = committer.take_waiting()  # the flusher's thread syncs these now
+    committer.begin_sync()
     committer.commit(batch(b"b"), said("b"))  # type: ignore[arg-type]
-    for committed in waiting:
-        committed()
+    assert not committer.wants_sync()
+    committer.end_sync()
     assert said == ["a"]
     assert committer.pending()
     committer.flush()
@@ -132,4 +132,68 @@ def test_a_failed_write_is_not_called_back_by_a_later_flush() -> None:
         committer.commit(batch(b"b"), said("b"))  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="the disk is full"):
         committer.flush()
+    assert said == []
+
+
+def test_a_sync_is_wanted_when_somebody_waits_for_one() -> None:
+    committer = FsyncCommitter(MemoryStore())
+    assert not committer.wants_sync()
+    committer.commit(batch(b"a"), lambda: None)
+    assert committer.wants_sync()
+    committer.begin_sync()
+    assert not committer.wants_sync()
+    committer.end_sync()
+    assert not committer.wants_sync()
+
+
+def test_a_turn_without_writes_is_safe_with_the_sync_that_covers_those_before_it() -> None:
+    said = Said()
+    committer = FsyncCommitter(MemoryStore())
+    committer.commit(batch(b"a"), said("a"))  # type: ignore[arg-type]
+    committer.begin_sync()
+    committer.commit([], said("reads a"))  # type: ignore[arg-type]
+    committer.commit(batch(b"b"), said("b"))  # type: ignore[arg-type]
+    committer.commit([], said("reads b"))  # type: ignore[arg-type]
+    committer.end_sync()
+    assert said == ["a", "reads a"]
+    committer.flush()
+    assert said == ["a", "reads a", "b", "reads b"]
+
+
+def test_what_is_committed_by_those_who_are_told_comes_after_them() -> None:
+    said = Said()
+    committer = FsyncCommitter(MemoryStore())
+
+    def first() -> None:
+        said.append("a")
+        committer.commit([], said("asked by a"))  # type: ignore[arg-type]
+
+    committer.commit(batch(b"a"), first)
+    committer.commit(batch(b"b"), said("b"))  # type: ignore[arg-type]
+    committer.flush()
+    assert said == ["a", "b", "asked by a"]
+
+
+def test_after_a_sync_that_failed_nothing_is_committed() -> None:
+    said = Said()
+    committer = FsyncCommitter(MemoryStore())
+    committer.commit(batch(b"a"), said("a"))  # type: ignore[arg-type]
+    committer.begin_sync()
+    committer.fail(StoreError("the disk is gone"))
+    for batches in ([], batch(b"b")):
+        with pytest.raises(StoreError, match="the disk is gone"):
+            committer.commit(batches, said("b"))  # type: ignore[arg-type]
+    assert said == []
+    assert not committer.wants_sync()
+
+
+def test_a_callback_that_raises_stops_those_after_it() -> None:
+    said = Said()
+    committer = FsyncCommitter(MemoryStore())
+    committer.commit(batch(b"a"), full)
+    committer.commit(batch(b"b"), said("b"))  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="the disk is full"):
+        committer.flush()
+    with pytest.raises(StoreError, match="the disk is full"):
+        committer.commit([], said("c"))  # type: ignore[arg-type]
     assert said == []

@@ -1,24 +1,23 @@
-"""The broker: one loop, one order.
+"""The broker: the turn (`core/turn.py`) on an event loop, and what clients may ask of it.
 
-Whatever arrives during one round of the event loop is applied at once and answered at the turn's
-end: leases that ran out, one delivery pass, **one** commit for all of it, and then the replies and
-deliveries it justifies. A busy broker so commits hundreds of messages together, an idle one commits
-a single message without waiting for anybody. A fault stops the process; it is never papered over.
+Whatever arrives during one round of the loop is one turn: applied at once, answered by the commit
+at its end. A busy broker so commits hundreds of messages together, an idle one commits a single
+message without waiting for anybody. Owns when a turn begins and ends, the timer for the next one,
+ids and time. A fault stops the process; it is never papered over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
+from fila.broker.outbox import Outbox, Recorder, Sink, Watcher
 from fila.broker.overrides import fault_of, limits_of, override_of
-from fila.broker.purges import Purges
 from fila.core import rejection
 from fila.core.command import (
     Ack,
@@ -29,17 +28,13 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     EnqueueKeyed,
-    Expire,
-    ExpireBatch,
     ExtendBatch,
     HandBack,
     Hold,
     Lease,
     Leave,
-    Nack,
     PauseKey,
     PauseQueue,
-    Redrive,
     Release,
     ReleaseBatch,
     ResumeKey,
@@ -48,70 +43,19 @@ from fila.core.command import (
     StoreAuth,
     Withdraw,
 )
-from fila.core.effect import BatchLeased, Delivery
-from fila.core.effects import Effects
-from fila.core.lane import BODY, KEY
+from fila.core.effect import BatchLeased
 from fila.core.machine import Machine, Reply
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
-from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.snapshot import snapshot
-from fila.core.trail import Trail
-from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
+from fila.core.turn import Committer, Turn
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
-from fila.storage.committer import Committer
 
 if TYPE_CHECKING:
     from fila.broker.bulk import Wanted
 
-log = logging.getLogger("fila.broker")
+__all__ = ["Broker", "Recorder", "Sink", "Watcher"]
 
-_EXPIRED_PER_TURN = 2_048  # messages of leases that end in one turn, and as many of batches
 _NS = 1_000_000_000
-
-
-class Sink(Protocol):
-    """Where effects go once they are committed: one client connection."""
-
-    def send(self, data: bytes) -> None: ...
-
-    def deliver(self, delivery: Delivery) -> None: ...
-
-    def consumer_ended(self, consumer: str, why: Rejection) -> None: ...
-
-    def flush(self) -> None: ...
-
-
-class Recorder(Protocol):
-    """Who wants to know what happened, once it is committed: the journal."""
-
-    wants_messages: bool
-
-    def record(self, trail: Trail) -> None: ...
-
-    def record_messages(
-        self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]
-    ) -> None: ...
-
-
-class Watcher(Protocol):
-    """Who measures: told once per committed turn what went out, and per batch what failed."""
-
-    def delivered(self, deliveries: list[Delivery]) -> None: ...
-
-    def failed(
-        self, queue: str, ids: list[bytes], errors: list[str], verdicts: list[FailureVerdict]
-    ) -> None: ...
-
-
-class _RedriveJob:
-    """A redrive under way: it moves a few messages per turn until its count is reached."""
-
-    def __init__(self, queue: str, left: int, done: Callable[[int], None]) -> None:
-        self.queue = queue
-        self.left = left
-        self.moved = 0
-        self.done = done
 
 
 class Broker:
@@ -127,33 +71,35 @@ class Broker:
         recorder: Recorder | None = None,
     ) -> None:
         self._machine = machine
-        self._recorder = recorder
         machine.state.journal = recorder is not None
-        self._committer = committer
+        self._outbox = Outbox(recorder)
+        self._turn = Turn(machine, hooks, committer, self._outbox)
+        self._records_messages = recorder if recorder and recorder.wants_messages else None
         self._hooks = hooks
         self._clock = clock
         self._ids = ids
         self._loop = loop
         self._on_fault = on_fault
-        self._turn_open = False
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0  # when it rings
-        self._outbox: list[tuple[Sink, bytes]] = []
-        self._after_commit: list[Callable[[], None]] = []
-        self._sinks: dict[str, Sink] = {}
-        self._redrives: list[_RedriveJob] = []
-        self._leasing: dict[int, Callable[[BatchLeased], Sink]] = {}  # who waits for a batch
         self._leases_asked = 0
-        self._purges = Purges(machine, self._apply)
         self._connections = 0
         self._consumers = 0
-        self.watcher: Watcher | None = None
         self.begin()  # leases that ran out while the broker was down
 
     @property
     def machine(self) -> Machine:
         return self._machine
+
+    @property
+    def watcher(self) -> Watcher | None:
+        return self._outbox.watcher
+
+    @watcher.setter
+    def watcher(self, watcher: Watcher | None) -> None:
+        self._outbox.watcher = watcher
+        self._turn.failures = watcher
 
     def next_connection(self) -> int:
         self._connections += 1
@@ -163,22 +109,21 @@ class Broker:
 
     def begin(self) -> None:
         """Open a turn, unless one is open: time passes, and the turn's end is arranged."""
-        if not self._turn_open and not self._stopped:
-            self._turn_open = True
+        if not self._turn.is_open and not self._stopped:
             self._loop.call_soon(self._end_turn)
             try:
-                self._machine.advance(self._clock.now_ns())
+                self._turn.begin(self._clock.now_ns())
             except BaseException as error:
                 self.fault(error)
                 raise
 
     def reply(self, sink: Sink, data: bytes) -> None:
         """Send `data` when everything this turn did is committed."""
-        self._outbox.append((sink, data))
+        self._outbox.replies.append((sink, data))
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call when everything this turn did is committed."""
-        self._after_commit.append(call)
+        self._turn.after_commit(call)
 
     def fault(self, error: BaseException) -> None:
         """Something that must not happen did. Nothing more is applied, committed or sent."""
@@ -192,13 +137,14 @@ class Broker:
 
     def stop(self) -> None:
         self._stopped = True
+        self._outbox.stopped = True
         if self._timer is not None:
             self._timer.cancel()
 
     def _apply(self, command: Command) -> Reply:
         """A command that breaks off half-applied is a fault, whoever catches the exception."""
         try:
-            return self._machine.apply(command)
+            return self._turn.apply(command)
         except BaseException as error:
             self.fault(error)
             raise
@@ -206,74 +152,18 @@ class Broker:
     def _end_turn(self) -> None:
         if self._stopped:
             return
-        machine = self._machine
         try:
-            self._expire()
-            self._step_redrives()
-            for done in self._purges.step():
-                self._after_commit.append(done)
-            more = machine.deliver()
-            effects = machine.take()
-            outbox, self._outbox = self._outbox, []
-            calls, self._after_commit = self._after_commit, []
-            self._turn_open = False
-            batches = effects.batches
-            told = effects._replace(batches=[])  # rows are not kept in memory until a flush
-            self._committer.commit(batches, lambda: self._release(outbox, told, calls))
-            machine.stored()
-            if more or self._redrives or self._purges:
+            due_ns = self._turn.end()
+            if 0 < due_ns <= self._machine.state.now:
                 self.begin()
-            else:
-                self._arm()
+            elif due_ns:
+                self._arm(due_ns)
         except BaseException as error:
             self.fault(error)
 
-    def _release(
-        self,
-        outbox: list[tuple[Sink, bytes]],
-        effects: Effects,
-        calls: list[Callable[[], None]],
-    ) -> None:
-        if self._stopped:
-            return
-        served: dict[Sink, None] = {}
-        dirty: dict[Sink, None] = {}
-        for sink, data in outbox:
-            sink.send(data)
-            dirty[sink] = None
-        for delivery in effects.deliveries:
-            to = self._sinks.get(delivery.consumer.id)
-            if to is not None:
-                to.deliver(delivery)
-                served[to] = None
-        for sink in served:
-            sink.flush()  # a waiting consumer comes before a producer's answer
-            dirty.pop(sink, None)
-        for leased in effects.batches_leased:
-            done = self._leasing.pop(leased.request, None)
-            if done is not None:
-                dirty[done(leased)] = None
-        for ended in effects.ended:
-            to = self._sinks.pop(ended.consumer.id, None)
-            if to is not None:
-                gone = rejection.queue_not_found(ended.consumer.queue.name)
-                to.consumer_ended(ended.consumer.id, gone)
-                dirty[to] = None
-        for sink in dirty:
-            sink.flush()
-        if effects.deliveries and self.watcher is not None:
-            self.watcher.delivered(effects.deliveries)
-        if effects.events and self._recorder is not None:
-            self._recorder.record(effects.events)
-        for call in calls:
-            call()
-
-    def _arm(self) -> None:
-        """Wake for what the machine wants next; nothing polls. A timer that would ring too early
-        is left alone: it is set again when it has rung, and most turns need none of their own."""
-        at_ns = self._machine.next_deadline()
-        if not at_ns:
-            return
+    def _arm(self, at_ns: int) -> None:
+        """Wake for what is due next; nothing polls. A timer that would ring too early is left
+        alone: it is set again when it has rung, and most turns need none of their own."""
         if self._timer is not None:
             if self._timer_ns <= at_ns:
                 return
@@ -285,34 +175,6 @@ class Broker:
     def _ring(self) -> None:
         self._timer = None
         self.begin()
-
-    def _expire(self) -> None:
-        """End leases that ran out; a failure hook decides about each message."""
-        machine = self._machine
-        ended = 0
-        while ended < _EXPIRED_PER_TURN:
-            due = machine.due_lease()
-            if due is None:
-                break
-            queue, lease, ids = due
-            errors = [VISIBILITY_EXPIRED] * len(ids)
-            verdicts = self._verdicts(queue, ids, errors, 0)
-            self._apply(Expire(queue, lease, ids, verdicts))
-            ended += max(len(ids), 1)
-            if self.watcher is not None:
-                self.watcher.failed(queue, ids, errors, verdicts)
-        ended = 0
-        while ended < _EXPIRED_PER_TURN:
-            run_out = machine.due_batch()
-            if run_out is None:
-                return
-            queue, name, ids = run_out
-            errors = [VISIBILITY_EXPIRED] * len(ids)
-            verdicts = self._verdicts(queue, ids, errors, 0)
-            count = self._apply(ExpireBatch(queue, name, ids, verdicts))
-            ended += max(count, 1) if isinstance(count, int) else 1
-            if self.watcher is not None and ids:
-                self.watcher.failed(queue, ids, errors, verdicts)
 
     def record_snapshot(self, keys_max: int) -> None:
         """Tell the journal what every key holds, as of this turn."""
@@ -329,11 +191,11 @@ class Broker:
         if queue not in state.queues:
             return rejection.queue_not_found(queue)
         ids = self._ids.take(len(bodies), state.now)
-        assignments = self._assign(queue, bodies)
+        assignments = self._turn.assign(queue, bodies)
         self._apply(Enqueue(queue, ids, bodies, assignments))
-        if self._recorder is not None and self._recorder.wants_messages:
-            record = partial(self._recorder.record_messages, queue, state.now, ids, bodies)
-            self._after_commit.append(record)
+        if self._records_messages is not None:
+            record = self._records_messages.record_messages
+            self._turn.after_commit(partial(record, queue, state.now, ids, bodies))
         return ids
 
     def enqueue_with(
@@ -347,7 +209,7 @@ class Broker:
         bodies = [one.body for one in messages]
         ids = self._ids.take(len(bodies), state.now)
         if self._hooks.has_on_enqueue(queue):
-            assignments = self._assign(queue, bodies)
+            assignments = self._turn.assign(queue, bodies)
         else:
             assignments = [assignment_of(one) for one in messages]
         delays = [one.delay_ms for one in messages]
@@ -358,16 +220,12 @@ class Broker:
         else:
             self._apply(Enqueue(queue, ids, bodies, assignments, delays))
             results = [(id, False) for id in ids]
-        if self._recorder is not None and self._recorder.wants_messages:
+        if self._records_messages is not None:
             new = [place for place, (_, duplicate) in enumerate(results) if not duplicate]
-            record = partial(
-                self._recorder.record_messages,
-                queue,
-                state.now,
-                [ids[place] for place in new],
-                [bodies[place] for place in new],
-            )
-            self._after_commit.append(record)
+            record = self._records_messages.record_messages
+            new_ids = [ids[place] for place in new]
+            new_bodies = [bodies[place] for place in new]
+            self._turn.after_commit(partial(record, queue, state.now, new_ids, new_bodies))
         return results
 
     def release(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
@@ -385,12 +243,12 @@ class Broker:
         reply = self._apply(Lease(queue, name, request, *wanted))
         if isinstance(reply, Rejection):
             return reply
-        self._leasing[request] = done
+        self._outbox.leasing[request] = done
         return request
 
     def withdraw(self, queue: str, name: str, request: int) -> None:
         """Nobody waits for that batch any more."""
-        self._leasing.pop(request, None)
+        self._outbox.leasing.pop(request, None)
         if not self._stopped:
             self.begin()
             self._apply(Withdraw(queue, name, request))
@@ -419,10 +277,7 @@ class Broker:
         self, queue: str, ids: list[bytes], errors: list[str], connection: int
     ) -> list[int] | Rejection:
         self.begin()
-        verdicts = self._verdicts(queue, ids, errors, connection)
-        if self.watcher is not None:
-            self.watcher.failed(queue, ids, errors, verdicts)
-        return _codes(self._apply(Nack(queue, ids, errors, verdicts, connection)))
+        return _codes(self._apply(self._turn.nack(queue, ids, errors, connection)))
 
     def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
         """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""
@@ -432,12 +287,12 @@ class Broker:
         reply = self._apply(Consume(queue, consumer, connection, prefetch))
         if isinstance(reply, Rejection):
             return reply
-        self._sinks[consumer] = sink
+        self._outbox.sinks[consumer] = sink
         return consumer
 
     def leave(self, queue: str, consumer: str, release: bool) -> None:
         """End a consumer; `release` hands back what it holds."""
-        self._sinks.pop(consumer, None)
+        self._outbox.sinks.pop(consumer, None)
         if not self._stopped:
             self.begin()
             self._apply(Leave(queue, consumer, release))
@@ -498,22 +353,18 @@ class Broker:
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
         """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
         self.begin()
-        available = self._machine.redrivable(queue)
-        if isinstance(available, Rejection):
-            return available
-        self._redrives.append(_RedriveJob(queue, min(count or available, available), done))
-        return None
+        return self._turn.redrive(queue, count, done)
 
     def redriving(self, queue: str) -> bool:
         """Whether dead letters of this queue are being moved."""
-        return any(job.queue == queue for job in self._redrives)
+        return self._turn.redriving(queue)
 
     def purge(
         self, queue: str, fairness_key: bytes | None, who: str, done: Callable[[int], None]
     ) -> Rejection | None:
         """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
         self.begin()
-        return self._purges.start(queue, fairness_key, who, done)
+        return self._turn.purge(queue, fairness_key, who, done)
 
     def pause_queue(self, queue: str, reason: str, who: str) -> Rejection | None:
         return self._stop(PauseQueue(queue, reason, who))
@@ -545,48 +396,6 @@ class Broker:
         self._hooks.install(
             queue, found.on_enqueue, found.on_failure, strict=False, **limits._asdict()
         )
-
-    def _assign(self, queue: str, bodies: list[bytes]) -> list[Assignment]:
-        if self._hooks.has_on_enqueue(queue):
-            return self._hooks.on_enqueue(queue, bodies, self._machine.state.now)
-        return [DEFAULT_ASSIGNMENT] * len(bodies)
-
-    def _verdicts(
-        self, queue: str, ids: list[bytes], errors: list[str], connection: int
-    ) -> list[FailureVerdict]:
-        """What the failure hook says of each message; those a nack will not find need no answer."""
-        verdicts = [RETRY_NOW] * len(ids)
-        if not self._hooks.has_on_failure(queue):
-            return verdicts
-        asked = []
-        places = []
-        for place, id in enumerate(ids):
-            failed = self._machine.failed(queue, id, connection)
-            if failed is not None:
-                asked.append((id, failed.attempts, errors[place].encode(), failed.body))
-                places.append(place)
-        answers = self._hooks.on_failure(queue, asked, self._machine.state.now)
-        for place, answer in zip(places, answers, strict=True):
-            verdicts[place] = answer
-        return verdicts
-
-    def _step_redrives(self) -> None:
-        machine = self._machine
-        step = machine.state.settings.redrive_messages
-        for job in list(self._redrives):
-            entries = machine.oldest(job.queue, min(step, job.left))
-            parent = job.queue.removesuffix(".dlq")
-            moved = 0
-            if entries:
-                assignments = self._assign(parent, [entry[BODY] for entry in entries])
-                ids = [entry[KEY][ID_AT:] for entry in entries]
-                reply = self._apply(Redrive(job.queue, ids, assignments))
-                moved = reply if isinstance(reply, int) else 0
-            job.moved += moved
-            job.left -= moved
-            if job.left <= 0 or moved == 0:
-                self._redrives.remove(job)
-                self._after_commit.append(lambda job=job: job.done(job.moved))  # type: ignore[misc]
 
 
 def _codes(reply: object) -> list[int] | Rejection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from fila.core.lane import Entry
 from fila.core.verdict import Assignment, FailureVerdict
 
 # How a batch that is open already is told: whole, as its rows stand in the store, or its size only.
@@ -98,11 +99,15 @@ class Ack(NamedTuple):
 
 
 class Nack(NamedTuple):
+    """Messages that failed. Whoever had to read them for the failure hook gives them along, so that
+    they are not read again; so do the two that tell of leases that ran out."""
+
     queue: str
     ids: list[bytes]
     errors: list[str]
     verdicts: list[FailureVerdict]
     connection: int = 0
+    entries: list[Entry | None] | None = None  # None: not read yet; of one: it was not found
 
 
 class Release(NamedTuple):
@@ -164,6 +169,7 @@ class ExpireBatch(NamedTuple):
     name: str
     ids: list[bytes]
     verdicts: list[FailureVerdict]
+    entries: list[Entry | None] | None = None
 
 
 class Expire(NamedTuple):
@@ -173,6 +179,7 @@ class Expire(NamedTuple):
     lease: int
     ids: list[bytes]
     verdicts: list[FailureVerdict]
+    entries: list[Entry | None] | None = None
 
 
 class Redrive(NamedTuple):

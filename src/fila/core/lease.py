@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fila.core.consumer import Consumer
@@ -31,11 +31,3 @@ class Lease:
 
 # What a queue remembers of a leased message: its lease, lane, key and body bytes.
 Leased = tuple[Lease, "Lane", bytes, int]
-
-
-class Failed(NamedTuple):
-    """A leased message that failed, as the failure hook sees it (attempts already counted)."""
-
-    id: bytes
-    attempts: int
-    body: bytes

@@ -174,12 +174,16 @@ def expire(state: State, queue: Queue, command: ExpireBatch) -> int:
     leases = batch.first_leases(state.settings.batch_step_messages)
     if not batch.count_attempt:
         return settlement.hand_back_leases(state, queue, leases)
-    verdicts = dict(zip(command.ids, command.verdicts, strict=True))
     count = 0
+    at = 0  # the ids are those of these leases, in their order
     for one in leases:
         ids = settlement.ids_of(queue, one)
-        chosen = [verdicts[id] for id in ids]
-        count += settlement.expire(state, queue, Expire(queue.name, one.number, ids, chosen))
+        end = at + len(ids)
+        entries = command.entries[at:end] if command.entries is not None else None
+        ended = Expire(queue.name, one.number, ids, command.verdicts[at:end], entries)
+        assert ids == command.ids[at:end], f"{command.name} ends with other messages than asked"
+        count += settlement.expire(state, queue, ended)
+        at = end
     return count
 
 

@@ -1,7 +1,6 @@
 """The machine: `apply` commands, `deliver` what may go, `take` the effects, ask when to wake.
 
-A turn: advance(now) → apply(command)* → deliver() → take() → the batches are stored as one →
-stored(). Time comes in by `advance` only and never runs backwards.
+turn.py orders these steps. Time comes in by `advance` only and never runs backwards.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ from fila.core.effect import Event
 from fila.core.effects import Effects
 from fila.core.events import eligible
 from fila.core.lane import STALL, STAMP, Entry, Lane
-from fila.core.lease import Failed
 from fila.core.purging import Purgeable
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
@@ -197,7 +195,7 @@ class Machine:
             return state.now
         return state.deadlines.next_ns()
 
-    # --- what the broker asks before it can make a command
+    # --- what the turn asks before it can make a command
 
     def due_lease(self) -> tuple[str, int, list[bytes]] | None:
         """Queue, lease and message ids of the first lease that has run out, if any."""
@@ -216,10 +214,12 @@ class Machine:
         batch, ids = found
         return batch.queue.name, batch.name, ids
 
-    def failed(self, queue: str, id: bytes, connection: int) -> Failed | None:
-        """A leased message as its failure hook shall see it; None where a nack finds nothing."""
+    def failed(self, queue: str, ids: list[bytes], connection: int) -> list[Entry | None]:
+        """Leased messages, read for their failure hook; None where a nack finds nothing."""
         found = self.state.queues.get(queue)
-        return settlement.failed(self.state, found, id, connection) if found else None
+        if found is None:
+            return [None] * len(ids)
+        return settlement.failed(self.state, found, ids, connection)
 
     def oldest(self, queue: str, count: int) -> list[Entry]:
         """The oldest pending messages of a queue: what the next Redrive may move."""

@@ -25,6 +25,7 @@ class Settings(NamedTuple):
     pass_messages: int = 2_048  # messages one delivery pass hands out before others get a turn
     idle_lanes: int = 16_384  # empty lanes remembered, so that a tenant who comes back costs no row
     ledger_mentions: int = 262_144  # lane mentions kept in ledger rows before they are folded
+    expire_messages: int = 2_048  # of leases that end in one turn, and as many of lease batches
     redrive_messages: int = 256  # messages one redrive step moves
     name_bytes_max: int = 255
     config_key_bytes_max: int = 1_024

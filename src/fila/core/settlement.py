@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import catalogue, effect, rejection, rows
+from fila.core import catalogue, effect, rejection, reread, rows
 from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
 from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.consumer import Consumer
@@ -18,7 +18,7 @@ from fila.core.lane import (
     entry_of,
     row_of,
 )
-from fila.core.lease import Failed, Lease
+from fila.core.lease import Lease
 from fila.core.lease_batch import end_lease
 from fila.core.queue import Queue
 from fila.core.state import State
@@ -62,13 +62,16 @@ def nack(state: State, queue: Queue, command: Nack) -> list[int]:
     """Fail messages: each is retried or dead-lettered as its verdict says."""
     consumes = command.connection in queue.connections
     codes = []
-    for id, error, verdict in zip(command.ids, command.errors, command.verdicts, strict=True):
+    entries = command.entries or [None] * len(command.ids)
+    for id, error, verdict, entry in zip(
+        command.ids, command.errors, command.verdicts, entries, strict=True
+    ):
         held = queue.leased.get(id)
         if held is None or (consumes and held[0].held_by_other(command.connection)):
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         queue.counters.nacked += 1
-        _fail(state, queue, id, verdict, effect.NACKED, error)
+        _fail(state, queue, id, verdict, effect.NACKED, error, entry)
         codes.append(rejection.OK)
     return codes
 
@@ -76,11 +79,12 @@ def nack(state: State, queue: Queue, command: Nack) -> list[int]:
 def expire(state: State, queue: Queue, command: Expire) -> int:
     """End a lease that ran out: a failure like a nack. Returns how many messages it still held."""
     count = 0
-    for id, verdict in zip(command.ids, command.verdicts, strict=True):
+    entries = command.entries or [None] * len(command.ids)
+    for id, verdict, entry in zip(command.ids, command.verdicts, entries, strict=True):
         held = queue.leased.get(id)
         if held is not None and held[0].number == command.lease:
             queue.counters.expired += 1
-            _fail(state, queue, id, verdict, effect.EXPIRED, VISIBILITY_EXPIRED)
+            _fail(state, queue, id, verdict, effect.EXPIRED, VISIBILITY_EXPIRED, entry)
             count += 1
     return count
 
@@ -136,13 +140,19 @@ def hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
     return count
 
 
-def failed(state: State, queue: Queue, id: bytes, connection: int) -> Failed | None:
-    """A leased message as the failure hook shall see it; None where a nack would find nothing."""
-    held = queue.leased.get(id)
-    if held is None or (connection in queue.connections and held[0].held_by_other(connection)):
-        return None
-    entry = _stored(state, held[2])
-    return Failed(id, entry[ATTEMPTS] + 1, entry[BODY])
+def failed(state: State, queue: Queue, ids: list[bytes], connection: int) -> list[Entry | None]:
+    """Leased messages as they are stored, read together; None where a nack would find nothing."""
+    consumes = connection in queue.connections
+    keys: list[bytes] = []
+    for id in ids:
+        held = queue.leased.get(id)
+        if held is None or (consumes and held[0].held_by_other(connection)):
+            keys.append(b"")
+        else:
+            keys.append(held[2])
+    wanted = [key for key in keys if key]
+    read = dict(zip(wanted, reread.stored(state.reader, wanted), strict=True))
+    return [entry_of(key, read[key]) if key else None for key in keys]
 
 
 def due_lease(state: State) -> tuple[Queue, Lease] | None:
@@ -170,10 +180,17 @@ def ids_of(queue: Queue, lease: Lease) -> list[bytes]:
 
 
 def _fail(
-    state: State, queue: Queue, id: bytes, verdict: FailureVerdict, kind: str, error: str
+    state: State,
+    queue: Queue,
+    id: bytes,
+    verdict: FailureVerdict,
+    kind: str,
+    error: str,
+    entry: Entry | None,
 ) -> None:
     lease, lane, key, size = queue.leased.pop(id)
-    entry = _stored(state, key)
+    if entry is None:
+        entry = _stored(state, key)
     attempts = entry[ATTEMPTS] + 1
     state.ops(queue.group).append((DELETE_MESSAGE, key, b""))
     if state.journal:

@@ -1,4 +1,4 @@
-"""What a policy hook decides about one message. The core never sees the hook, only its verdict."""
+"""What a policy hook decides about one message. The machine sees the verdict, never the hook."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ class FailureVerdict(NamedTuple):
     dead_letter: bool
     delay_ms: int
 
+
+# One failed message: its 16-byte id, its attempts, the error, and its body.
+FailedItem = tuple[bytes, int, bytes, bytes]
 
 DEFAULT_ASSIGNMENT: Final = Assignment(b"default", 1, ())
 RETRY_NOW: Final = FailureVerdict(False, 0)

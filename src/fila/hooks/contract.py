@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailureVerdict
+from fila.core.verdict import (
+    DEFAULT_ASSIGNMENT,
+    RETRY_NOW,
+    Assignment,
+    FailedItem,
+    FailureVerdict,
+)
 
 ON_ENQUEUE = "on_enqueue"
 ON_FAILURE = "on_failure"
-
-FailedItem = tuple[bytes, int, bytes, bytes]
-"""One failed message: its 16-byte id, its attempts, the error, and its body."""
 
 
 class HookError(Exception):
@@ -61,7 +64,7 @@ class QueueHookStats(NamedTuple):
 
 
 class Hooks(Protocol):
-    """The policy hooks of all queues.
+    """The policy hooks of all queues: a `fila.core.policy.Policy`, and how its scripts are kept.
 
     A body is the bytes of a message between its queue name and its end, as on the wire:
     `map headers, bytes payload`. `now_ns` is monotonic.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
-from fila.core.verdict import RETRY_NOW, FailureVerdict
-from fila.hooks.contract import ON_FAILURE, FailedItem
+from fila.core.verdict import RETRY_NOW, FailedItem, FailureVerdict
+from fila.hooks.contract import ON_FAILURE
 from fila.hooks.limits import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, ERROR_BYTES_MAX
 from fila.hooks.script import Script
 

@@ -1,0 +1,124 @@
+"""Jobs: redrives and purges under way. Each takes one bounded step per turn, so no turn is long.
+
+Owns how far every job has come. A redrive moves what was there when it was asked for, at most as
+many as were asked for. The lanes of a purge are named when it starts; what arrives in a lane before
+the purge reaches it goes, too, and what arrives later stays. A job lives in memory only: a broker
+that dies forgets it, and what it had done by then is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fila.core import policy as deciding
+from fila.core.command import Command, Purge, Redrive
+from fila.core.lane import BODY, KEY
+from fila.core.machine import Machine, Reply
+from fila.core.policy import Policy
+from fila.core.purging import Purgeable
+from fila.core.queue import DLQ_SUFFIX
+from fila.core.rejection import Rejection
+from fila.core.rows import ID_AT
+
+Done = Callable[[int], None]
+
+
+class RedriveJob:
+    __slots__ = ("done", "left", "moved", "queue")
+
+    def __init__(self, queue: str, left: int, done: Done) -> None:
+        self.queue = queue
+        self.left = left
+        self.moved = 0
+        self.done = done
+
+
+class PurgeJob:
+    __slots__ = ("at", "done", "found", "purged", "queue", "who", "whole")
+
+    def __init__(self, queue: str, whole: bool, who: str, found: Purgeable, done: Done) -> None:
+        self.queue = queue
+        self.whole = whole
+        self.who = who
+        self.found = found
+        self.at = 0  # lanes that were emptied
+        self.purged = 0
+        self.done = done
+
+
+class Jobs:
+    """All jobs of one machine. `apply` is the turn's: what a step does is a command of its turn."""
+
+    def __init__(self, machine: Machine, policy: Policy, apply: Callable[[Command], Reply]) -> None:
+        self._machine = machine
+        self._policy = policy
+        self._apply = apply
+        self._redrives: list[RedriveJob] = []
+        self._purges: list[PurgeJob] = []
+
+    def under_way(self) -> bool:
+        return bool(self._redrives) or bool(self._purges)
+
+    def redriving(self, queue: str) -> bool:
+        """Whether dead letters of this queue are being moved."""
+        return any(job.queue == queue for job in self._redrives)
+
+    def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
+        """Move up to `count` dead letters, 0 for all; `done` gets the number."""
+        available = self._machine.redrivable(queue)
+        if isinstance(available, Rejection):
+            return available
+        left = min(count, available) if count else available
+        self._redrives.append(RedriveJob(queue, left, done))
+        return None
+
+    def purge(
+        self, queue: str, fairness_key: bytes | None, who: str, done: Done
+    ) -> Rejection | None:
+        """Drop what is pending in a queue, or in one of its keys; `done` gets the number."""
+        found = self._machine.purgeable(queue, fairness_key)
+        if isinstance(found, Rejection):
+            return found
+        self._purges.append(PurgeJob(queue, fairness_key is None, who, found, done))
+        return None
+
+    def step(self) -> list[Callable[[], None]]:
+        """Go on with every job; what is to be called, once committed, for those at their end."""
+        ended: list[Callable[[], None]] = []
+        for redrive in list(self._redrives):
+            if self._step_redrive(redrive):
+                self._redrives.remove(redrive)
+                ended.append(partial(redrive.done, redrive.moved))
+        for purge in list(self._purges):
+            if self._step_purge(purge):
+                self._purges.remove(purge)
+                ended.append(partial(purge.done, purge.purged))
+        return ended
+
+    def _step_redrive(self, job: RedriveJob) -> bool:
+        """Move some messages; whether that was all."""
+        machine = self._machine
+        step = machine.state.settings.redrive_messages
+        entries = machine.oldest(job.queue, min(step, job.left))
+        moved = 0
+        if entries:
+            parent = job.queue.removesuffix(DLQ_SUFFIX)
+            bodies = [entry[BODY] for entry in entries]
+            assignments = deciding.assign(self._policy, parent, bodies, machine.state.now)
+            ids = [entry[KEY][ID_AT:] for entry in entries]
+            reply = self._apply(Redrive(job.queue, ids, assignments))
+            moved = reply if isinstance(reply, int) else 0
+        job.moved += moved
+        job.left -= moved
+        return job.left <= 0 or moved == 0
+
+    def _step_purge(self, job: PurgeJob) -> bool:
+        """Empty some lanes; whether those were the last."""
+        lanes_max = self._machine.state.settings.purge_lanes
+        lanes = job.found.lanes[job.at : job.at + lanes_max]
+        job.at += lanes_max
+        reply = self._apply(Purge(job.queue, lanes, job.whole, job.who, job.found.next_lane))
+        if isinstance(reply, int):
+            job.purged += reply
+        return job.at >= len(job.found.lanes) or isinstance(reply, Rejection)

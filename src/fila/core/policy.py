@@ -1,0 +1,93 @@
+"""Policy: who decides about a message, asked before a command is made. Hooks are one.
+
+Owns what the turn asks and how: where a message stands (assignments) and what becomes of one that
+failed (verdicts). The machine sees the answers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from fila.core.lane import ATTEMPTS, BODY, Entry
+from fila.core.machine import Machine
+from fila.core.verdict import (
+    DEFAULT_ASSIGNMENT,
+    RETRY_NOW,
+    Assignment,
+    FailedItem,
+    FailureVerdict,
+)
+
+
+class Policy(Protocol):
+    """An answer never fails: every message gets one. Without a script there are defaults."""
+
+    def has_on_enqueue(self, queue: str) -> bool: ...
+
+    def has_on_failure(self, queue: str) -> bool: ...
+
+    def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]: ...
+
+    def on_failure(
+        self, queue: str, items: Sequence[FailedItem], now_ns: int
+    ) -> list[FailureVerdict]: ...
+
+
+class Defaults:
+    """The policy of those who have none: a replay, a benchmark."""
+
+    def has_on_enqueue(self, queue: str) -> bool:
+        return False
+
+    def has_on_failure(self, queue: str) -> bool:
+        return False
+
+    def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
+        return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+    def on_failure(
+        self, queue: str, items: Sequence[FailedItem], now_ns: int
+    ) -> list[FailureVerdict]:
+        return [RETRY_NOW] * len(items)
+
+
+class Judged(NamedTuple):
+    verdicts: list[FailureVerdict]
+    entries: list[Entry | None] | None  # the messages as they were read; None: nobody asked
+
+
+def assign(policy: Policy, queue: str, bodies: list[bytes], now_ns: int) -> list[Assignment]:
+    """Where each message stands."""
+    if policy.has_on_enqueue(queue):
+        return policy.on_enqueue(queue, bodies, now_ns)
+    return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+
+def judge(
+    policy: Policy,
+    machine: Machine,
+    queue: str,
+    ids: list[bytes],
+    errors: list[str],
+    connection: int,
+) -> Judged:
+    """What becomes of each failed message; those a nack will not find need no answer.
+
+    Whoever is asked has to see the messages, so they are read here, once: the command takes what
+    was read along."""
+    verdicts = [RETRY_NOW] * len(ids)
+    if not policy.has_on_failure(queue):
+        return Judged(verdicts, None)
+    entries = machine.failed(queue, ids, connection)
+    items: list[FailedItem] = []
+    places: list[int] = []
+    for place, entry in enumerate(entries):
+        if entry is not None:
+            error = errors[place].encode()
+            items.append((ids[place], entry[ATTEMPTS] + 1, error, entry[BODY]))
+            places.append(place)
+    answers = policy.on_failure(queue, items, machine.state.now)
+    for place, answer in zip(places, answers, strict=True):
+        verdicts[place] = answer
+    return Judged(verdicts, entries)

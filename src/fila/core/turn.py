@@ -1,0 +1,192 @@
+"""The turn: the one place where its steps are ordered.
+
+    begin(now)   time passes
+    commands     each is applied when it comes, in the order they came
+    end()        leases that ran out end, redrives and purges take a step, one delivery pass, one
+                 commit; what all of it justifies leaves when the committer calls it safe
+
+Commands come before expiries: as long as a lease has not been ended, its holder may settle it,
+however late (docs/decisions/019-commands-before-expiries.md).
+
+No clock, no loop, no thread. Whoever drives it says what time it is and when a turn ends: the
+broker's loop, the simulator, tests, a replay, a benchmark. An exception out of any step leaves a
+machine that is ahead of the disk: whoever drives it stops then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from fila.core import policy as deciding
+from fila.core.batch import Batch
+from fila.core.command import Command, Expire, ExpireBatch, Nack
+from fila.core.effects import Effects
+from fila.core.jobs import Done, Jobs
+from fila.core.machine import Machine, Reply
+from fila.core.policy import Policy
+from fila.core.rejection import Rejection
+from fila.core.settlement import VISIBILITY_EXPIRED
+from fila.core.verdict import Assignment, FailureVerdict
+
+Call = Callable[[], None]
+
+
+class Committer(Protocol):
+    """The one path by which batches reach the disk."""
+
+    def commit(self, batches: list[Batch], committed: Call) -> None:
+        """Store the batches, visible to reads on return; call `committed`, in order, when safe."""
+        ...
+
+
+class Outlet(Protocol):
+    """Through which everything leaves: deliveries, replies, calls."""
+
+    def leaving(self, effects: Effects, calls: list[Call]) -> Call:
+        """A turn is over: what it may let go, as one call to make when it is committed."""
+        ...
+
+
+class Failures(Protocol):
+    """Who measures what failed, batch by batch."""
+
+    def failed(
+        self, queue: str, ids: list[bytes], errors: list[str], verdicts: list[FailureVerdict]
+    ) -> None: ...
+
+
+class Applied(NamedTuple):
+    command: Command
+    reply: Reply
+
+
+class Turn:
+    """One machine's turns, one after the other."""
+
+    def __init__(
+        self, machine: Machine, policy: Policy, committer: Committer, outlet: Outlet
+    ) -> None:
+        self.machine = machine
+        self._policy = policy
+        self._committer = committer
+        self._outlet = outlet
+        self._jobs = Jobs(machine, policy, self.apply)
+        self._calls: list[Call] = []
+        self._stored = True
+        self.is_open = False
+        self.more = False  # the last delivery pass was cut short
+        self.failures: Failures | None = None
+        # Every command of the turn with its reply, its own ones included, for whoever gives a list.
+        self.applied: list[Applied] | None = None
+
+    # --- the order of a turn
+
+    def begin(self, now: int) -> None:
+        """Let time pass, and take commands."""
+        self.is_open = True
+        self.machine.advance(now)
+
+    def apply(self, command: Command) -> Reply:
+        reply = self.machine.apply(command)
+        if self.applied is not None:
+            self.applied.append(Applied(command, reply))
+        return reply
+
+    def end(self) -> int:
+        """Do what is due, deliver, and commit. Returns when the next turn is due: see `due_ns`."""
+        machine = self.machine
+        self._end_leases()
+        self._end_batches()
+        if self._jobs.under_way():
+            self._calls += self._jobs.step()
+        self.more = machine.deliver()
+        effects = machine.take()
+        calls, self._calls = self._calls, []
+        self.is_open = False
+        self._stored = False
+        # Rows are not kept in memory until a flush.
+        leaving = self._outlet.leaving(effects._replace(batches=[]), calls)
+        self._committer.commit(effects.batches, partial(self._let_go, leaving))
+        self._note_stored()
+        return self.due_ns()
+
+    def due_ns(self) -> int:
+        """When a turn is due by itself, in ns: up to the present for at once, 0 for never."""
+        if self._jobs.under_way():
+            return self.machine.state.now
+        return self.machine.next_deadline()
+
+    def _let_go(self, leaving: Call) -> None:
+        # What leaves may bring the next command with it.
+        self._note_stored()
+        leaving()
+
+    def _note_stored(self) -> None:
+        if not self._stored:
+            self._stored = True
+            self.machine.stored()
+
+    # --- what is asked of a turn beside commands
+
+    def after_commit(self, call: Call) -> None:
+        """Call when everything this turn did is committed."""
+        self._calls.append(call)
+
+    def assign(self, queue: str, bodies: list[bytes]) -> list[Assignment]:
+        """Where the policy wants each of these messages."""
+        return deciding.assign(self._policy, queue, bodies, self.machine.state.now)
+
+    def nack(self, queue: str, ids: list[bytes], errors: list[str], connection: int) -> Nack:
+        """The command that fails these messages, with what the policy says of each."""
+        judged = deciding.judge(self._policy, self.machine, queue, ids, errors, connection)
+        if self.failures is not None:
+            self.failures.failed(queue, ids, errors, judged.verdicts)
+        return Nack(queue, ids, errors, judged.verdicts, connection, judged.entries)
+
+    def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
+        """Move dead letters back, some per turn; `done` gets the number once it is committed."""
+        return self._jobs.redrive(queue, count, done)
+
+    def redriving(self, queue: str) -> bool:
+        """Whether dead letters of this queue are being moved."""
+        return self._jobs.redriving(queue)
+
+    def purge(
+        self, queue: str, fairness_key: bytes | None, who: str, done: Done
+    ) -> Rejection | None:
+        """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
+        return self._jobs.purge(queue, fairness_key, who, done)
+
+    # --- expiry: so many messages per turn, the rest with the next
+
+    def _end_leases(self) -> None:
+        machine = self.machine
+        left = machine.state.settings.expire_messages
+        while left > 0:
+            due = machine.due_lease()
+            if due is None:
+                return
+            queue, lease, ids = due
+            errors = [VISIBILITY_EXPIRED] * len(ids)
+            verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
+            self.apply(Expire(queue, lease, ids, verdicts, entries))
+            left -= max(len(ids), 1)
+            if self.failures is not None:
+                self.failures.failed(queue, ids, errors, verdicts)
+
+    def _end_batches(self) -> None:
+        machine = self.machine
+        left = machine.state.settings.expire_messages
+        while left > 0:
+            due = machine.due_batch()
+            if due is None:
+                return
+            queue, name, ids = due
+            errors = [VISIBILITY_EXPIRED] * len(ids)
+            verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
+            ended = self.apply(ExpireBatch(queue, name, ids, verdicts, entries))
+            left -= max(ended, 1) if isinstance(ended, int) else 1
+            if self.failures is not None and ids:
+                self.failures.failed(queue, ids, errors, verdicts)
