@@ -13,18 +13,20 @@ from fila.core.settings import Settings
 
 from . import batches, commands, deliveries, events, fair
 from .books import Books
+from .jobs import Jobs
 from .model import COUNTED
 from .tokens import NEVER_NS, TOLERANCE
-from .turn import Turn, Violation
+from .turn import AskPurge, AskRedrive, Record, Violation
 
 
 class Auditor(Books):
-    def __init__(self, settings: Settings, journal: bool) -> None:
-        super().__init__(settings, journal)
-        self.turn = Turn(0)
+    def __init__(self, settings: Settings, journal: bool, hooked: set[str]) -> None:
+        super().__init__(settings, journal, hooked)
+        self.jobs = Jobs()
+        self.turn = Record(0)
         self.durable_ns = 0  # the newest time the disk knows of
 
-    def replay(self, turn: Turn) -> None:
+    def replay(self, turn: Record) -> None:
         """Follow one turn, and check everything about it."""
         self.turn = turn
         self.cut_short = turn.more
@@ -40,7 +42,13 @@ class Auditor(Books):
         for step in turn.steps:
             if isinstance(step.command, DeleteQueue):
                 ended += self._consumers_under(step.command.queue)
-            commands.follow(self, step)
+            if isinstance(step.command, AskRedrive):
+                self.jobs.ask_redrive(self, step.command, step.reply)
+            elif isinstance(step.command, AskPurge):
+                self.jobs.ask_purge(self, step.command, step.reply)
+            else:
+                commands.follow(self, step)
+        self.jobs.follow(self, turn)
         for delivery in turn.deliveries:
             deliveries.follow(self, delivery)
         batches.collect(self, turn)
@@ -56,6 +64,7 @@ class Auditor(Books):
         """The broker died and was loaded again: consumers are gone, leases stay."""
         self.now = max(now, self.durable_ns)
         self.timers = []
+        self.jobs.restart()
         self.tokens.forget_ready()
         for queue in self.queues.values():
             queue.consumers = {}
@@ -85,18 +94,18 @@ class Auditor(Books):
         owned = dlq is not None and dlq.owner == name
         return [*queue.consumers, *(dlq.consumers if dlq is not None and owned else ())]
 
-    def _check_turn_end(self, turn: Turn) -> None:
+    def _check_turn_end(self, turn: Record) -> None:
         wake_ns = NEVER_NS
         now = self.now
         for queue in self.queues.values():
             if queue.leases:
                 first = next(iter(queue.leases.values()))
-                if first.expires_ns <= now:
+                if first.expires_ns <= now and not self.jobs.leases_left:
                     raise Violation("lease", f"{first.number} of {queue.name} is past its time")
-                wake_ns = min(wake_ns, first.expires_ns)
+                wake_ns = min(wake_ns, max(first.expires_ns, now))
             for batch in queue.batches.values():
                 ends_ns = batch.expires_ns if batch.consumer is None else batch.wait_until_ns
-                if ends_ns <= now and not turn.more:
+                if ends_ns <= now and not turn.more and not self.jobs.batches_left:
                     raise Violation("batch", f"{batch.name} of {queue.name} is past its time")
                 wake_ns = min(wake_ns, max(ends_ns, now))
             if not queue.credit or turn.more:
@@ -123,7 +132,9 @@ class Auditor(Books):
             wake_ns = now
             for queue in self.queues.values():
                 queue.shared = {}  # who waits for a token was not looked at to the end
-        elif 0 < turn.deadline_ns <= now:
+        elif self.jobs.under_way():
+            wake_ns = now
+        elif 0 < turn.deadline_ns <= now and not self.jobs.some_left():
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:
             raise Violation(

@@ -15,7 +15,7 @@ from . import events
 from .books import Books
 from .model import Batch, Consumer, Queue
 from .model import Lease as Leased
-from .turn import Turn, Violation, same
+from .turn import Record, Violation, same
 
 MS = 1_000_000
 FOLLOWED = (AckBatch, ExpireBatch, ExtendBatch, Lease, ReleaseBatch, Withdraw)
@@ -49,7 +49,7 @@ def follow(books: Books, queue: Queue, command: object, reply: Reply) -> None:
             batch.expires_ns = books.now + batch.visibility_ns
 
 
-def collect(books: Books, turn: Turn) -> None:
+def collect(books: Books, turn: Record) -> None:
     """After the deliveries of a turn: batches take over what they got, and are answered."""
     for queue in books.queues.values():
         for batch in list(queue.batches.values()):

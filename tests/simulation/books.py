@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
@@ -19,15 +20,19 @@ Told = tuple[int, bool, list[bytes], int, bool]
 
 
 class Books:
-    def __init__(self, settings: Settings, journal: bool) -> None:
+    def __init__(
+        self, settings: Settings, journal: bool, hooked: Collection[str] = frozenset()
+    ) -> None:
         self.settings = settings
         self.journal = journal
+        self.hooked = hooked  # queues with hooks
         self.now = 0
         self.queues: dict[str, Queue] = {}
         self.messages: dict[bytes, Message] = {}
         self.gone: dict[bytes, str] = {}  # finished messages and how they ended
         self.config: dict[str, str] = {}  # settings that are no throttles
         self.tokens = Tokens()
+        self.met: Counter[str] = Counter()  # how often what is rare came up
         self.serial = 0
         self.timers: list[tuple[int, int, Lane]] = []
         # Of the turn that is being followed.

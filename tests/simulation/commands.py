@@ -29,6 +29,7 @@ from fila.core.command import (
 )
 from fila.core.machine import Reply
 from fila.core.rejection import Rejection
+from fila.core.verdict import RETRY_NOW, FailureVerdict
 
 from . import batches, events, fair, pauses
 from .books import Books
@@ -37,6 +38,7 @@ from .turn import Step, Violation, same
 
 
 def follow(books: Books, step: Step) -> None:
+    """A command of a client, or of whoever stands for the machine alone."""
     if isinstance(step.command, batches.FOLLOWED):
         queue = _find(books, step.command.queue, step.reply)
         if queue is not None:
@@ -108,6 +110,7 @@ def _ack(books: Books, command: Ack, reply: Reply, asked: object) -> None:
     if queue is None:
         return
     codes = []
+    due = _due(books, queue, command.ids)
     for id in command.ids:
         message = _leased(books, queue, id, command.connection)
         if message is None:
@@ -121,30 +124,50 @@ def _ack(books: Books, command: Ack, reply: Reply, asked: object) -> None:
             events.expect(books.events, events.ACKED, message, lane)
         codes.append(rejection.OK)
     queue.counted["acked"] += codes.count(rejection.OK)
-    same("reply to Ack", reply, codes)
+    _same_codes(books, "Ack", reply, codes, due)
 
 
 def _nack(books: Books, command: Nack, reply: Reply, asked: object) -> None:
     queue = _find(books, command.queue, reply)
     if queue is None:
         return
+    due = _due(books, queue, command.ids)
+    found = [_leased(books, queue, id, command.connection) for id in command.ids]
+    check_hook(books, queue, found, command.errors, command.verdicts, asked)
     codes = []
-    seen = []
     for id, error, verdict in zip(command.ids, command.errors, command.verdicts, strict=True):
         message = _leased(books, queue, id, command.connection)
-        seen.append(message and (id, message.attempts + 1, message.body))
         if message is None:
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         queue.counted["nacked"] += 1
         books.fail(queue, message, verdict, events.NACKED, error)
         codes.append(rejection.OK)
-    same("reply to Nack", reply, codes)
-    if asked is not None and len(set(command.ids)) == len(command.ids):
-        same("what the failure hook sees", asked, seen)
+    _same_codes(books, "Nack", reply, codes, due)
 
 
-def _expire(books: Books, command: Expire, reply: Reply, asked: object) -> None:
+def check_hook(
+    books: Books,
+    queue: Queue,
+    found: list[Message | None],
+    errors: list[str],
+    verdicts: list[FailureVerdict],
+    call: object,
+) -> None:
+    """The failure hook saw every message that is there to fail, with this failure counted; without
+    a hook each is tried again at once."""
+    if queue.name not in books.hooked:
+        same("verdicts without a hook", verdicts, [RETRY_NOW] * len(found))
+        return
+    shown = [
+        (message.id, message.attempts + 1, error.encode(), message.body)
+        for message, error in zip(found, errors, strict=True)
+        if message is not None
+    ]
+    same("what the failure hook sees", call, (queue.name, shown))
+
+
+def expire(books: Books, command: Expire, reply: Reply) -> None:
     queue = books.queues[command.queue]
     lease = queue.leases.get(command.lease)
     if lease is None or lease.expires_ns > books.now:
@@ -164,6 +187,7 @@ def _release(books: Books, command: Release, reply: Reply, asked: object) -> Non
     if queue is None:
         return
     codes = []
+    due = _due(books, queue, command.ids)
     for id in command.ids:
         message = _leased(books, queue, id, command.connection)
         if message is None:
@@ -171,7 +195,7 @@ def _release(books: Books, command: Release, reply: Reply, asked: object) -> Non
             continue
         books.release_one(queue, message)
         codes.append(rejection.OK)
-    same("reply to Release", reply, codes)
+    _same_codes(books, "Release", reply, codes, due)
 
 
 def _consume(books: Books, command: Consume, reply: Reply, asked: object) -> None:
@@ -180,7 +204,7 @@ def _consume(books: Books, command: Consume, reply: Reply, asked: object) -> Non
         return
     prefetch = command.prefetch or books.settings.prefetch_default
     if prefetch > books.settings.prefetch_max:
-        _rejected("Consume", reply, rejection.INVALID_CONFIG_VALUE)
+        rejected("Consume", reply, rejection.INVALID_CONFIG_VALUE)
         return
     same("reply to Consume", reply, None)
     bytes_max = command.prefetch_bytes or books.settings.prefetch_bytes
@@ -242,21 +266,28 @@ def _hand_back(books: Books, command: HandBack, reply: Reply, asked: object) -> 
 
 
 def _redrive(books: Books, command: Redrive, reply: Reply, asked: object) -> None:
+    dlq = books.queues.get(command.queue)
+    assert isinstance(asked, int), "how many the workload asked for"
+    if not command.ids and asked and dlq is not None and dlq.pending:
+        is_dlq = dlq.name.endswith(".dlq") and dlq.name.removesuffix(".dlq") in books.queues
+        if is_dlq:
+            raise Violation("redrive", f"nothing of {dlq.pending} pending moves")
+    redrive(books, command, reply)
+
+
+def redrive(books: Books, command: Redrive, reply: Reply) -> None:
     dlq = _find(books, command.queue, reply)
     if dlq is None:
         return
     if not dlq.name.endswith(".dlq"):
-        _rejected("Redrive", reply, rejection.NOT_A_DLQ)
+        rejected("Redrive", reply, rejection.NOT_A_DLQ)
         return
     parent = books.queues.get(dlq.name.removesuffix(".dlq"))
     if parent is None:
-        _rejected("Redrive", reply, rejection.PARENT_QUEUE_NOT_FOUND)
+        rejected("Redrive", reply, rejection.PARENT_QUEUE_NOT_FOUND)
         return
     same("reply to Redrive", reply, len(command.ids))
-    assert isinstance(asked, int), "how many the workload asked for"
     dlq.counted["redriven"] += len(command.ids)
-    if not command.ids and asked and dlq.pending:
-        raise Violation("redrive", f"nothing of {dlq.pending} pending moves")
     for id, assignment in zip(command.ids, command.assignments, strict=True):
         message = books.messages.get(id)
         if message is None or message.lane.key.queue is not dlq or message.lease is not None:
@@ -277,7 +308,7 @@ def _redrive(books: Books, command: Redrive, reply: Reply, asked: object) -> Non
 def _set_config(books: Books, command: SetConfig, reply: Reply, asked: object) -> None:
     changed = books.tokens.set_config(command.key, command.value, books.now)
     if changed is False:
-        _rejected("SetConfig", reply, rejection.INVALID_CONFIG_VALUE)
+        rejected("SetConfig", reply, rejection.INVALID_CONFIG_VALUE)
         return
     same("reply to SetConfig", reply, None)
     if changed is None:
@@ -297,13 +328,13 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     settings = books.settings
     visibility_ms = command.visibility_ms or settings.visibility_ms_default
     if not name or len(name.encode()) > 255 or not name.isprintable():
-        _rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
     if name in books.queues:
-        _rejected("CreateQueue", reply, rejection.QUEUE_ALREADY_EXISTS)
+        rejected("CreateQueue", reply, rejection.QUEUE_ALREADY_EXISTS)
         return
     if not settings.visibility_ms_min <= visibility_ms <= settings.visibility_ms_max:
-        _rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
     same("reply to CreateQueue", reply, None)
     books.add_queue(name, visibility_ms, "")
@@ -337,6 +368,27 @@ def _leased(books: Books, queue: Queue, id: bytes, connection: int) -> Message |
     return message if holder.connection == connection else None
 
 
+def _due(books: Books, queue: Queue, ids: list[bytes]) -> bool:
+    """Whether one of them is under a lease that ends with this turn unless it is settled now."""
+    for id in ids:
+        message = queue.leased.get(id)
+        lease = message.lease if message is not None else None
+        if lease is not None:
+            ends_ns = lease.batch.expires_ns if lease.batch is not None else lease.expires_ns
+            if ends_ns <= books.now:
+                return True
+    return False
+
+
+def _same_codes(books: Books, what: str, reply: Reply, codes: list[int], due: bool) -> None:
+    """A lease is its holder's until the broker has ended it, and commands come before that."""
+    if due:
+        books.met["settled in the moment of expiry"] += 1
+        if reply != codes:
+            raise Violation("commands before expiries", f"{what}: {reply!r}, should be {codes!r}")
+    same(f"reply to {what}", reply, codes)
+
+
 def _check_oldest(books: Books, queue: Queue, message: Message) -> None:
     for key in queue.keys.values():
         for lane in key.lanes.values():
@@ -345,7 +397,7 @@ def _check_oldest(books: Books, queue: Queue, message: Message) -> None:
                     raise Violation("redrive", f"{_short(message)} before {_short(first)}")
 
 
-def _rejected(what: str, reply: Reply, code: int) -> None:
+def rejected(what: str, reply: Reply, code: int) -> None:
     if not isinstance(reply, Rejection) or reply.code != code:
         raise Violation(what, f"{reply!r}, should be refused with {code:#04x}")
 
@@ -361,7 +413,6 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     DeleteQueue: _delete_queue,
     Enqueue: _enqueue,
     EnqueueKeyed: _enqueue_keyed,
-    Expire: _expire,
     HandBack: _hand_back,
     Hold: _hold,
     Leave: _leave,

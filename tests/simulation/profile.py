@@ -42,6 +42,10 @@ class Profile:
         self.keyed = rng.choice((0.0, 0.2, 0.8))  # share of enqueues with idempotency keys
         self.released = rng.choice((0.0, 0.1, 0.3))  # share of answers that are releases
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
+        names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
+        self.hooked = {name for name in names if rng.random() < 0.7}  # queues with hooks
+        self.stepwise = rng.choice((0.2, 0.5, 0.8))  # share of redrives and purges that are jobs
+        self.flushes = rng.choice((0.05, 0.3, 0.8))  # how often a sync begins, and ends
 
     def fairness_key(self) -> bytes:
         keys = self.keys
@@ -83,7 +87,9 @@ def settings(rng: Random) -> Settings:
         pass_messages=rng.choice((1, 4, 20, 2_048)),
         idle_lanes=rng.choice((1, 3, 20)),
         ledger_mentions=rng.choice((1, 6, 30, 1_000)),
-        redrive_messages=rng.choice((1, 4, 256)),
+        expire_messages=rng.choice((1, 3, 20, 2_048)),
+        redrive_messages=rng.choice((1, 2, 4, 256)),
+        purge_lanes=rng.choice((1, 2, 5, 2_048)),
         batch_messages_max=rng.choice((20, 1_000)),
         batch_bytes=rng.choice((100, 5_000, 1 << 20)),
         batches_max=rng.choice((1, 3, 100)),

@@ -1,4 +1,4 @@
-"""What the outside sees of one turn: the commands, their replies, and what was let go."""
+"""What is seen of one turn: what was asked, what the turn did by itself, and what was let go."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fila.core.command import Command
 from fila.core.effect import BatchLeased, Delivery, Ended, Event
 from fila.core.effects import Effects
 from fila.core.machine import Reply
+from fila.core.turn import Applied
+from fila.core.verdict import FailedItem
 
 
 class Violation(AssertionError):  # noqa: N818 - it is the name of what happened, not an error
@@ -23,36 +25,62 @@ def same(promise: str, seen: object, expected: object) -> None:
         raise Violation(promise, f"{seen!r}, should be {expected!r}")
 
 
+class AskRedrive(NamedTuple):
+    """Somebody wants a redrive, by which number its answer is known; the turn makes its steps."""
+
+    queue: str
+    count: int
+    number: int
+
+
+class AskPurge(NamedTuple):
+    """Somebody wants a purge. `named`: how many lanes it found when it was asked for."""
+
+    queue: str
+    fairness_key: bytes | None
+    number: int
+    named: int
+
+
 class Step(NamedTuple):
     """One command and its reply. `asked` is what the machine told before the command was made."""
 
-    command: Command
+    command: Command | AskRedrive | AskPurge
     reply: Reply
     asked: object = None
 
 
-class Turn:
+Hooked = tuple[str, list[FailedItem]]  # a queue, and what its failure hook was shown
+
+
+class Record:
     __slots__ = (
+        "answers",
         "batches_leased",
         "deadline_ns",
         "deliveries",
         "ended",
         "events",
+        "hooked",
         "more",
         "now_ns",
+        "own",
         "steps",
         "wrote",
     )
 
     def __init__(self, now_ns: int) -> None:
         self.now_ns = now_ns
-        self.steps: list[Step] = []
+        self.steps: list[Step] = []  # what clients asked, in their order
+        self.own: list[Applied] = []  # what the turn did by itself, in its order
+        self.hooked: list[Hooked] = []  # calls of failure hooks
+        self.answers: list[tuple[int, int]] | None = None  # jobs that ended; None: not let go
         self.deliveries: list[Delivery] = []
         self.ended: list[Ended] = []
         self.events: list[Event] = []
         self.batches_leased: list[BatchLeased] = []
         self.more = False  # a pass was cut short
-        self.deadline_ns = 0  # when the machine wanted to wake after this turn
+        self.deadline_ns = 0  # when the next turn was wanted after this one
         self.wrote = False
 
     def close(self, effects: Effects, more: bool, deadline_ns: int) -> None:
@@ -60,23 +88,29 @@ class Turn:
         self.ended = effects.ended
         self.events = effects.events.expand()
         self.batches_leased = effects.batches_leased
-        self.wrote = bool(effects.batches)
         self.more = more
         self.deadline_ns = deadline_ns
 
     def weight(self) -> int:
         """How many simulated events it held: a message moved or a command of another kind."""
         count = sum(len(delivery.entries) for delivery in self.deliveries)
-        for command, _, _ in self.steps:
+        for command, _, _ in self.all_steps():
             count += len(getattr(command, "ids", "x"))
         return count
+
+    def all_steps(self) -> list[Step]:
+        return [*self.steps, *[Step(*one) for one in self.own]]
 
     def text(self) -> str:
         """The turn for a person who wants to know what went wrong."""
         lines = [f"turn at {self.now_ns} ns{' (cut short)' if self.more else ''}"]
-        for command, reply, _ in self.steps:
+        for place, (command, reply, _) in enumerate(self.all_steps()):
+            if place == len(self.steps):
+                lines.append("  at its end:")
             fields = zip(command._fields, command, strict=True)
-            told = ", ".join(f"{name}={_plain(value)}" for name, value in fields if value)
+            told = ", ".join(
+                f"{name}={_plain(value)}" for name, value in fields if value and name != "entries"
+            )
             lines.append(f"  {type(command).__name__} {told} -> {_plain(reply)}")
         for delivery in self.deliveries:
             ids = ", ".join(
@@ -89,6 +123,8 @@ class Turn:
         for leased in self.batches_leased:
             ids = " ".join(_plain(entry[0][20:]) for entry in leased.entries)
             lines.append(f"  batch for request {leased.request}: {ids}")
+        for number, count in self.answers or ():
+            lines.append(f"  job {number} is done: {count}")
         for ended in self.ended:
             lines.append(f"  ended {ended.consumer.id}")
         lines.append(f"  wants to wake at {self.deadline_ns}")
@@ -100,7 +136,7 @@ class Turn:
             (one.consumer.id, one.lease, [entry[:5] for entry in one.entries], one.waits)
             for one in self.deliveries
         ]
-        return repr((self.now_ns, self.steps, delivered, self.more, self.deadline_ns))
+        return repr((self.now_ns, self.steps, self.own, delivered, self.more, self.deadline_ns))
 
 
 def _plain(value: object) -> str:

@@ -17,7 +17,6 @@ from fila.core.command import (
     HandBack,
     Hold,
     Leave,
-    Nack,
     PauseKey,
     PauseQueue,
     Purge,
@@ -187,12 +186,7 @@ class Workload:
         if self.rng.random() >= self.profile.failures:
             world.apply(Ack(queue, ids, connection))
             return
-        verdicts = [self.verdict() for _ in ids]
-        found = world.machine.failed(queue, ids, connection)
-        seen = [
-            entry and (id, entry[2] + 1, entry[8]) for id, entry in zip(ids, found, strict=True)
-        ]
-        world.apply(Nack(queue, ids, ["it broke"] * len(ids), verdicts, connection), seen)
+        world.nack(queue, ids, ["it broke"] * len(ids), connection)
 
     def verdict(self) -> FailureVerdict:
         rng = self.rng
@@ -234,6 +228,9 @@ class Workload:
         queue = rng.choice(self.profile.queues)
         if rng.random() < 0.95 and not queue.endswith(".dlq"):
             queue += ".dlq"
+        if rng.random() < self.profile.stepwise:
+            world.redrive(queue, rng.choice((0, 1, rng.randint(1, 30))))
+            return
         count = rng.randint(1, world.settings.redrive_messages)
         found = world.machine.oldest(queue, count)
         ids = [entry[0][ID_AT:] for entry in found]
@@ -245,19 +242,22 @@ class Workload:
         queue = self.some_queue(world)
         key = self.profile.fairness_key()
         roll = rng.random()
-        if roll < 0.15:
+        if roll < 0.1:
             world.apply(PauseQueue(queue, "to see", "ops"))
-        elif roll < 0.4:
+        elif roll < 0.3:
             world.apply(ResumeQueue(queue, "ops"))
-        elif roll < 0.6:
+        elif roll < 0.45:
             world.apply(PauseKey(queue, key, "to see", "ops"))
-        elif roll < 0.8:
+        elif roll < 0.6:
             world.apply(ResumeKey(queue, key, "ops"))
         else:
             self.purge(world, queue, key if rng.random() < 0.5 else None)
 
     def purge(self, world: World, queue: str, key: bytes | None) -> None:
         found = world.machine.purgeable(queue, key)
+        if self.rng.random() < self.profile.stepwise:
+            world.purge(queue, key, 0 if isinstance(found, Rejection) else len(found.lanes))
+            return
         if isinstance(found, Rejection):
             world.apply(Purge(queue, [], True))
             return
@@ -272,7 +272,7 @@ class Workload:
         else:
             every = Purge(queue, lanes, key is None, "ops", found.next_lane)
             world.apply(every, "all" if key is None else None)
-        if found.lanes and self.rng.random() < 0.5:
+        if found.lanes and self.rng.random() < 0.8:
             self.refill(world, queue, Assignment(found.lanes[-1][0], 1, found.lanes[-1][1]))
 
     def refill(self, world: World, queue: str, assignment: Assignment) -> None:

@@ -1,7 +1,8 @@
-"""One seed's world: the production machine and commit path on a simulated disk and clock.
+"""One seed's world: the production turn and commit path on a simulated disk and clock.
 
-Everything random comes from the seed's one generator. The world lets the broker die at any commit
-boundary and starts it again from what the disk holds.
+Everything random comes from the seed's one generator. The world says when a turn begins and ends
+and when a sync does, lets the broker die at any commit boundary, and starts it again from what the
+disk holds.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
+from fila.core.batch import Batch
 from fila.core.command import (
     Command,
     Consume,
     Enqueue,
     EnqueueKeyed,
-    Expire,
-    ExpireBatch,
     Leave,
     ResumeKey,
     ResumeQueue,
@@ -27,6 +28,7 @@ from fila.core.effects import Effects
 from fila.core.load import load
 from fila.core.machine import Machine, Reply
 from fila.core.rows import ID_AT
+from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
@@ -34,8 +36,9 @@ from fila.storage.memory import MemoryStore
 from . import comparing, disk, profile
 from .auditor import Auditor
 from .clients import Clients
+from .hooks import DrawnHooks
 from .profile import Profile
-from .turn import Step, Turn, Violation
+from .turn import AskPurge, AskRedrive, Record, Step, Violation
 from .workload import Workload
 
 MS = 1_000_000
@@ -46,7 +49,11 @@ DRAIN_TURNS_MAX = 3_000
 
 
 class Died(BaseException):
-    """The process is gone: between a write and the release of what it justified."""
+    """The process is gone, and with it `lost` of the newest writes if the power was, too."""
+
+    def __init__(self, lost: int) -> None:
+        super().__init__(lost)
+        self.lost = lost
 
 
 class World:
@@ -59,19 +66,21 @@ class World:
         self.settings = self.profile.settings
         self.clock_ns = START_NS
         self.store = MemoryStore()
-        self.committer = self._committer()
-        self.machine = self._load()
         self.clients = Clients(rng)
         self.workload = Workload(rng, self.profile, self.clients)
-        self.auditor = Auditor(self.settings, self.profile.journal)
-        self.turn = Turn(START_NS)
-        self.unreleased: list[Turn] = []  # taken from the machine, not yet let go
+        self.hooks = DrawnHooks(self.workload, self.profile.hooked)
+        self._start()
+        self.auditor = Auditor(self.settings, self.profile.journal, self.profile.hooked)
+        self.record = Record(START_NS)
+        self.unreleased: list[Record] = []  # over, not yet let go
         self.acknowledged: set[bytes] = set()  # ids of enqueues whose reply was let go
-        self.dies_at = -1  # at which release from now on the process dies; -1: not
+        self.fate = 1.0  # of the turn under way: how the broker dies, if it does
+        self.dies = False  # at the next release
+        self.jobs = 0
         self.events = 0
         self.stored_max = 0  # messages one turn handled at most, since the last start
         self.crashes = 0
-        self.recent: deque[Turn] = deque(maxlen=8)
+        self.recent: deque[Record] = deque(maxlen=8)
         self.trace = hashlib.blake2b(digest_size=8)
 
     def run(self) -> None:
@@ -83,10 +92,37 @@ class World:
                 self._check_all()
         self._drain()
 
+    # --- what is asked in a turn
+
     def apply(self, command: Command, asked: object = None) -> Reply:
-        reply = self.machine.apply(command)
-        self.turn.steps.append(Step(command, reply, asked))
+        reply = self.turn.apply(command)
+        self.own.pop()  # not the turn's own doing
+        self.record.steps.append(Step(command, reply, asked))
         return reply
+
+    def nack(self, queue: str, ids: list[bytes], errors: list[str], connection: int) -> None:
+        calls = len(self.hooks.calls)
+        command = self.turn.nack(queue, ids, errors, connection)
+        shown = self.hooks.calls.pop() if len(self.hooks.calls) > calls else None
+        self.apply(command, shown)
+
+    def redrive(self, queue: str, count: int) -> None:
+        number = self._next_job()
+        reply = self.turn.redrive(queue, count, partial(self._job_done, number))
+        self.record.steps.append(Step(AskRedrive(queue, count, number), reply))
+
+    def purge(self, queue: str, fairness_key: bytes | None, named: int) -> None:
+        number = self._next_job()
+        done = partial(self._job_done, number)
+        reply = self.turn.purge(queue, fairness_key, "ops", done)
+        self.record.steps.append(Step(AskPurge(queue, fairness_key, number, named), reply))
+
+    def _next_job(self) -> int:
+        self.jobs += 1
+        return self.jobs
+
+    def _job_done(self, number: int, count: int) -> None:
+        self.answers.append((number, count))
 
     def backlog(self) -> int:
         return sum(queue.pending for queue in self.machine.state.queues.values())
@@ -94,118 +130,159 @@ class World:
     # --- a turn
 
     def _turn(self, ask: Callable[[], None], may_die: bool = True) -> None:
-        machine = self.machine
-        self.turn = turn = Turn(self.clock_ns)
-        self.recent.append(turn)
-        machine.advance(self.clock_ns)
-        while (due := machine.due_lease()) is not None:
-            queue, lease, ids = due
-            self.apply(Expire(queue, lease, ids, [self.workload.verdict() for _ in ids]))
-        while (run_out := machine.due_batch()) is not None:
-            queue, name, ids = run_out
-            self.apply(ExpireBatch(queue, name, ids, [self.workload.verdict() for _ in ids]))
-        ask()
-        more = machine.deliver()
-        effects = machine.take()
-        self._commit(turn, effects, more, may_die)
-
-    def _commit(self, turn: Turn, effects: Effects, more: bool, may_die: bool) -> None:
-        rng = self.rng
-        turn.close(effects, more, self.machine.next_deadline())
-        weight = turn.weight()
-        self.events += weight
-        self.stored_max = max(self.stored_max, weight)
-        self.trace.update(turn.mark().encode())
-        self.unreleased.append(turn)
-        fate = rng.random() if may_die else 1.0
-        crashes = self.profile.crashes
-        if fate < crashes / 3 and turn.wrote:
-            self._fail_write(effects)
-            return
-        if fate < crashes * 2 / 3:
-            self.dies_at = 0
+        turn = self.turn
+        self.record = Record(self.clock_ns)
+        self.recent.append(self.record)
+        self.fate = self.rng.random() if may_die else 1.0
+        self.own = turn.applied = []
         try:
-            self.committer.commit(effects.batches, lambda: self._release(turn))
-            self.machine.stored()
-            if isinstance(self.committer, FsyncCommitter):
-                if rng.random() < 0.3 or not may_die:
-                    self.committer.flush()
-            elif rng.random() < 0.05:
-                self.store.sync()
-        except Died:
-            self._restart(lost=0, whole=True)
-            return
-        if self.dies_at >= 0 or fate < crashes:
-            # Power fails: what was not synced may be lost, from the newest on.
-            lost = rng.randint(0, self.store.unsynced_writes) if self.profile.fsync else 0
-            self._restart(lost, whole=lost == 0)
+            self._move_syncs(may_die)
+            turn.begin(self.clock_ns)
+            ask()
+            self._move_syncs(may_die)
+            turn.end()
+            self._move_syncs(may_die)
+            if self.dies or self.fate < self.profile.crashes:
+                raise Died(self._power_cut())
+        except Died as died:
+            # A turn that was under way is ahead of the disk; so is one whose write was refused.
+            behind = turn.is_open or self.store.before_write is not None
+            self._restart(died.lost, whole=not died.lost and not behind)
             return
         if self.look_inside and not self.unreleased:
             comparing.check_counts(self.auditor, self.machine)
 
-    def _release(self, turn: Turn) -> None:
+    def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
+        """The turn's outlet: what it may let go is noted, for the auditor counts it even if the
+        broker dies before that."""
+        record = self.record
+        record.own = self.own
+        record.hooked = self.hooks.take_calls()
+        record.close(effects, self.turn.more, self.turn.due_ns())
+        weight = record.weight()
+        self.events += weight
+        self.stored_max = max(self.stored_max, weight)
+        self.trace.update(record.mark().encode())
+        self.unreleased.append(record)
+        return partial(self._release, record, calls)
+
+    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+        """The turn's committer: the production one, on a disk that may refuse."""
+        self.record.wrote = bool(batches)
+        crashes = self.profile.crashes
+        if self.fate < crashes / 3 and batches:
+            self._refuse_write(batches, committed)
+        self.dies = self.fate < crashes * 2 / 3
+        syncing = isinstance(self.committer, FsyncCommitter) and self.committer.syncing
+        self.auditor.met["committed while a sync was under way"] += syncing
+        self.committer.commit(batches, committed)
+
+    def _release(self, record: Record, calls: list[Callable[[], None]]) -> None:
         """The committer says it is safe: the outside sees it."""
-        if self.dies_at == 0:
-            raise Died
-        if not self.unreleased or turn is not self.unreleased.pop(0):
+        if self.dies:
+            raise Died(lost=0)
+        if not self.unreleased or record is not self.unreleased.pop(0):
             raise Violation("commit order", "a turn was let go twice, or before an earlier one")
-        self.auditor.replay(turn)
-        for delivery in turn.deliveries:
+        self.answers: list[tuple[int, int]] = []
+        for call in calls:
+            call()
+        record.answers = self.answers
+        self.auditor.replay(record)
+        for delivery in record.deliveries:
             ids = [entry[0][ID_AT:] for entry in delivery.entries]
             self.clients.receive(delivery.consumer.id, ids)
-        for ended in turn.ended:
+        for ended in record.ended:
             self.clients.remove(ended.consumer.id)
-        for command, reply, _ in turn.steps:
+        for command, reply, _ in record.steps:
             if isinstance(command, Enqueue) and reply is None:
                 self.acknowledged.update(command.ids)
             elif isinstance(command, EnqueueKeyed) and isinstance(reply, list):
                 self.acknowledged.update([one[0] for one in reply if isinstance(one, tuple)])
-        for leased in turn.batches_leased:
+        for leased in record.batches_leased:
             self.workload.batches.answered(leased)
+
+    # --- syncs: they begin and end when the world likes, turns are committed meanwhile
+
+    def _move_syncs(self, may_die: bool) -> None:
+        rng = self.rng
+        committer = self.committer
+        if isinstance(committer, OsCommitter):
+            if rng.random() < 0.02:
+                self.store.sync()
+            return
+        often = self.profile.flushes if may_die else 1.0
+        while committer.pending() and rng.random() < often:
+            if committer.syncing:
+                if may_die and rng.random() < self.profile.crashes / 4:
+                    self._fail_sync(committer)
+                self.store.sync(self.covered)
+                committer.end_sync()
+            elif committer.wants_sync():
+                self.covered = self.store.unsynced_writes
+                committer.begin_sync()
+
+    def _power_cut(self) -> int:
+        """How many of the newest writes are gone: any that no sync made safe."""
+        return self.rng.randint(0, self.store.unsynced_writes) if self.profile.fsync else 0
+
+    def _fail_sync(self, committer: FsyncCommitter) -> None:
+        """The disk is gone while it syncs. Nothing may be seen any more."""
+        committer.fail(StoreError("the disk is gone"))
+        held = list(self.unreleased)
+        try:
+            committer.commit([], lambda: None)
+        except StoreError:
+            pass
+        else:
+            raise Violation("failed commit", "a committer whose sync failed commits more")
+        if committer.wants_sync() or held != self.unreleased:
+            raise Violation("failed commit", "effects were let go although the sync failed")
+        raise Died(self._power_cut())
 
     # --- death and restart
 
-    def _fail_write(self, effects: Effects) -> None:
+    def _refuse_write(self, batches: list[Batch], committed: Callable[[], None]) -> None:
         """The disk refuses this write. Nothing of the turn may be seen, and no later write."""
 
         def refuse() -> None:
             raise StoreError("no space left on device")
 
-        self.store.before_write = refuse
-        turn = self.unreleased[-1]
-        for _ in range(2):
+        record = self.record
+        for again in range(2):
+            # The second time the store refuses by itself.
+            self.store.before_write = None if again else refuse
             try:
-                self.committer.commit(effects.batches, lambda: self._release(turn))
+                self.committer.commit(batches, committed)
             except StoreError:
-                self.store.before_write = None  # the second time it refuses by itself
+                pass
             else:
                 raise Violation("failed commit", "a store that failed takes further writes")
-            if not self.unreleased or self.unreleased[-1] is not turn:
+            if not self.unreleased or self.unreleased[-1] is not record:
                 raise Violation("failed commit", "effects were let go although the write failed")
+        self.store.before_write = refuse
         self.unreleased.pop()
-        lost = self.rng.randint(0, self.store.unsynced_writes) if self.profile.fsync else 0
-        self._restart(lost, whole=False)
+        raise Died(self._power_cut())
 
     def _restart(self, lost: int, whole: bool) -> None:
         """Start again from the disk. `whole`: it holds everything the dead machine knew."""
         self.crashes += 1
         self.stored_max = 0
-        self.dies_at = -1
-        written = sum(turn.wrote for turn in self.unreleased) - lost
-        for turn in self.unreleased:
+        self.dies = False
+        self.hooks.take_calls()
+        written = sum(record.wrote for record in self.unreleased) - lost
+        for record in self.unreleased:
             if written <= 0:
                 break
-            written -= turn.wrote
-            self.auditor.replay(turn)
+            written -= record.wrote
+            self.auditor.replay(record)
         self.unreleased = []
         self.clients.lose_all()
         self.workload.batches.lose_all()
         self.store = self.store.crash(lost)
-        self.committer = self._committer()
         self.clock_ns = self._time_after_restart()
         before = self.machine
         self._change_settings()
-        self.machine = self._load()
+        self._start()
         self.auditor.restart(self.clock_ns)
         if self.machine.state.now != self.auditor.now:
             raise Violation(
@@ -230,20 +307,24 @@ class World:
             )
             self.auditor.settings = self.settings
 
-    def _load(self) -> Machine:
-        machine = load(self.store, self.settings, self.clock_ns)
-        machine.state.journal = self.profile.journal
-        return machine
-
-    def _committer(self) -> OsCommitter | FsyncCommitter:
-        return FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
+    def _start(self) -> None:
+        """A broker on what the disk holds."""
+        self.committer: OsCommitter | FsyncCommitter
+        self.committer = (
+            FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
+        )
+        self.covered = 0  # unsynced writes when the sync under way began
+        self.machine: Machine = load(self.store, self.settings, self.clock_ns)
+        self.machine.state.journal = self.profile.journal
+        self.turn = Turn(self.machine, self.hooks, self, self)
+        self.own: list[Applied] = []  # commands the turn made itself
 
     # --- time
 
     def _next_time(self) -> int:
         rng = self.rng
         now = self.clock_ns
-        deadline_ns = self.machine.next_deadline()
+        deadline_ns = self.turn.due_ns()
         near = deadline_ns and deadline_ns - now < 200 * MS
         if near and rng.random() < 0.6:
             return max(deadline_ns, now)
@@ -284,7 +365,7 @@ class World:
             if not self.auditor.messages:
                 break
             if not any(client.held for client in self.clients.alive.values()):
-                self.clock_ns = max(self.machine.next_deadline(), self.clock_ns)
+                self.clock_ns = max(self.turn.due_ns(), self.clock_ns)
             self._turn(self._answer_all, may_die=False)
         self._check_all()
         if self.auditor.messages:

@@ -65,12 +65,15 @@ class MemoryStore:
         kept._keys = [None for _ in FAMILIES]
         return kept
 
-    def sync(self) -> None:
+    def sync(self, writes: int | None = None) -> None:
+        """Make everything written so far safe; or so many of the unsynced writes, the oldest: what
+        a sync promises that began when there were no more."""
         if self._failed:
             raise StoreError(self._failed)
-        for ops in self._unsynced:
+        covered = self._unsynced[:writes]
+        for ops in covered:
             _apply(self._synced, ops)
-        self._unsynced = []
+        self._unsynced = self._unsynced[len(covered) :]
 
     def close(self) -> None:
         self.sync()
