@@ -166,7 +166,6 @@ def _fill(path: str, messages: int, end: str) -> None:
     store = RocksStore(path)
     start = time.perf_counter()
     lifecycle = Lifecycle(store, KEYS if messages else 1, messages)
-    lifecycle.machine.take()
     seconds = time.perf_counter() - start
     found = {
         "seconds": seconds,
@@ -182,9 +181,13 @@ def _fill(path: str, messages: int, end: str) -> None:
 
 
 def _open(path: str, how: str) -> None:
+    from bench.lifecycle import Deliveries
     from fila.core.command import Consume
     from fila.core.load import load
+    from fila.core.policy import Defaults
     from fila.core.settings import Settings
+    from fila.core.turn import Turn
+    from fila.storage.committer import OsCommitter
     from fila.storage.rocks import RocksStore
 
     if how == "cold":
@@ -195,11 +198,13 @@ def _open(path: str, how: str) -> None:
     machine = load(store, Settings(), 1_800_000_000_000_000_000)
     loaded = time.perf_counter()
     pending = machine.state.queues["q"].pending
-    machine.apply(Consume("q", "c", 1, 100))
-    machine.deliver()
-    effects = machine.take()
+    first = Deliveries()
+    turn = Turn(machine, Defaults(), OsCommitter(store), first)
+    turn.begin(machine.state.now)
+    turn.apply(Consume("q", "c", 1, 100))
+    turn.end()
     delivered = time.perf_counter()
-    assert sum(len(one.entries) for one in effects.deliveries) == min(100, pending)
+    assert len(first.ids()) == min(100, pending)
     found = {
         "store s": store_opened - start,
         "load s": loaded - store_opened,

@@ -22,7 +22,7 @@ from bench.lifecycle import Lifecycle
 from bench.record import ROOT, Findings, Row, Target
 from fila.core.batch import Batch
 from fila.core.load import load
-from fila.core.rows import ID_AT, MESSAGES
+from fila.core.rows import MESSAGES
 from fila.core.settings import Settings
 from fila.storage.rocks import RocksStore
 
@@ -112,8 +112,7 @@ def _drain(path: str, keys: int, before: int, measured: int) -> dict[str, float]
     lifecycle = Lifecycle(store, keys, before, batch=PREFETCH)
     _consume(lifecycle, before)
     for _ in range((measured + 1_000) // 1_000):
-        lifecycle.machine.apply(lifecycle.enqueue(1_000))
-        lifecycle.commit()
+        lifecycle.fill(1_000)
     store.pages_ns.clear()
     start = time.thread_time()
     _consume(lifecycle, measured)
@@ -134,24 +133,15 @@ def _consume(lifecycle: Lifecycle, messages: int) -> None:
     """Deliver and acknowledge that many, and leave nothing of them leased."""
     from fila.core.command import Ack, Consume, Leave
 
-    machine = lifecycle.machine
-    machine.apply(Leave("q", "c", release=True))
-    if messages:
-        machine.apply(Consume("q", "c", 1, PREFETCH, 1 << 40))
+    ids = lifecycle.do(Leave("q", "c", release=True))
     done = 0
+    if messages:
+        ids = lifecycle.do(Consume("q", "c", 1, PREFETCH, 1 << 40))
     while done < messages:
-        while machine.deliver():
-            pass
-        effects = machine.take()
-        lifecycle.committer.commit(effects.batches, lambda: None)
-        machine.stored()
-        ids = [entry[0][ID_AT:] for one in effects.deliveries for entry in one.entries]
         assert ids, "the queue ran dry"
         done += len(ids)
-        if done >= messages:
-            machine.apply(Leave("q", "c"))
-        machine.apply(Ack("q", ids, 1))
-    lifecycle.commit()
+        ack = Ack("q", ids, 1)
+        ids = lifecycle.do(*([Leave("q", "c")] if done >= messages else []), ack)
 
 
 def _load(path: str) -> dict[str, float]:

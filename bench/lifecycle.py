@@ -1,4 +1,4 @@
-"""The life of messages through the core, turn by turn, as the broker drives it, without sockets.
+"""The life of messages through the core, without sockets: the broker's own turns (`core/turn.py`).
 
 A turn enqueues a batch, acknowledges what the turn before delivered, delivers as much again, and
 commits all of it once. The queue keeps a standing backlog over all its fairness keys, so that every
@@ -9,15 +9,19 @@ CPU time of this thread, which a busy machine stretches far less than the clock 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from time import thread_time_ns
 
 from fila.core.batch import Batch
-from fila.core.command import Ack, Consume, CreateQueue, Enqueue
+from fila.core.command import Ack, Command, Consume, CreateQueue, Enqueue
+from fila.core.effect import Delivery
+from fila.core.effects import Effects
 from fila.core.load import load
+from fila.core.policy import Defaults
 from fila.core.rows import ID_AT
 from fila.core.settings import Settings
+from fila.core.turn import Turn
 from fila.core.verdict import Assignment
 from fila.storage.committer import OsCommitter
 from fila.storage.contract import Store
@@ -56,6 +60,24 @@ class NullStore:
         pass
 
 
+class Deliveries:
+    """An outlet that keeps what the last turn delivered."""
+
+    def __init__(self) -> None:
+        self.last: list[Delivery] = []
+
+    def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
+        self.last = effects.deliveries
+        return _nothing
+
+    def ids(self) -> list[bytes]:
+        return [entry[0][ID_AT:] for one in self.last for entry in one.entries]
+
+
+def _nothing() -> None:
+    pass
+
+
 class Lifecycle:
     """One queue with `keys` active fairness keys, and one consumer that takes a batch at a time."""
 
@@ -70,27 +92,25 @@ class Lifecycle:
         self.batch = batch
         self.now = 1_700_000_000_000_000_000
         self.machine = load(store, settings or Settings(), self.now)
-        self.committer = OsCommitter(store)
+        self.delivered = Deliveries()
+        self.turn = Turn(self.machine, Defaults(), OsCommitter(store), self.delivered)
         self.store = store
         self._next_id = 1
         self._held: list[bytes] = []
         self._assignments = [Assignment(b"tenant-%06d" % at, 1, ()) for at in range(keys)]
         self._turn_of_keys: Iterator[Assignment] = cycle(self._assignments)
-        self.machine.advance(self.now)
-        self.machine.apply(CreateQueue("q", visibility_ms=3_600_000))
+        self.turn.begin(self.now)
+        self.turn.apply(CreateQueue("q", visibility_ms=3_600_000))
         state = self.machine.state
         queue = state.queues["q"]
         # All lanes first, so that they lie in memory alike whatever the order of delivery.
         self.lane_of = {
             one.fairness_key: state.lane(queue, one.fairness_key, ()) for one in self._assignments
         }
-        self.commit()
+        self.turn.end()
         for _ in range(backlog // 1_000):
-            prepared = self.enqueue(1_000)
-            self.machine.apply(prepared)
-            self.arrived(prepared)
-            self.commit()
-        self.machine.apply(Consume("q", "c", 1, batch, 1 << 40))
+            self.fill(1_000)
+        self.turn.apply(Consume("q", "c", 1, batch, 1 << 40))
 
     def enqueue(self, count: int) -> Enqueue:
         ids = [number.to_bytes(16, "big") for number in range(self._next_id, self._next_id + count)]
@@ -101,13 +121,23 @@ class Lifecycle:
         bodies = [_HEAD + _NOISE[at : at + PAYLOAD_BYTES] for at in starts]
         return Enqueue("q", ids, bodies, list(islice(self._turn_of_keys, count)))
 
-    def commit(self) -> None:
-        self.committer.commit(self.machine.take().batches, lambda: None)
-        self.machine.stored()
+    def fill(self, count: int) -> None:
+        """Enqueue so many in a turn of their own."""
+        command = self.enqueue(count)
+        self.arrived(command)
+        self.do(command)
+
+    def do(self, *commands: Command) -> list[bytes]:
+        """A turn at the present time. Returns the ids of what it delivered."""
+        self.turn.begin(self.now)
+        for command in commands:
+            self.turn.apply(command)
+        self.turn.end()
+        return self.delivered.ids()
 
     def turns(self, count: int) -> int:
         """Run that many turns. Returns the CPU nanoseconds they took."""
-        machine, commit = self.machine, self.committer.commit
+        turn = self.turn
         commands = [self.enqueue(self.batch) for _ in range(count)]
         held = self._held
         spent = 0
@@ -115,17 +145,14 @@ class Lifecycle:
             ack = Ack("q", held, 1)
             self.now += TURN_NS
             start = thread_time_ns()
-            machine.advance(self.now)
-            machine.apply(command)
+            turn.begin(self.now)
+            turn.apply(command)
             self.arrived(command)
             if held:
-                machine.apply(ack)
-            machine.deliver()
-            effects = machine.take()
-            commit(effects.batches, lambda: None)
-            machine.stored()
+                turn.apply(ack)
+            turn.end()
             spent += thread_time_ns() - start
-            held = [entry[0][ID_AT:] for one in effects.deliveries for entry in one.entries]
+            held = self.delivered.ids()
             assert len(held) == self.batch, "every turn delivers a whole batch"
         self._held = held
         return spent

@@ -530,7 +530,7 @@ FAULTS = [
     fault(
         "nobody wakes for the rest of a job",
         "fila.core.turn:Turn.due_ns",
-        "if self._jobs.under_way():",
+        "if self._jobs.under_way:",
         "if False:",
     ),
     fault(

@@ -56,9 +56,7 @@ class Jobs:
         self._apply = apply
         self._redrives: list[RedriveJob] = []
         self._purges: list[PurgeJob] = []
-
-    def under_way(self) -> bool:
-        return bool(self._redrives) or bool(self._purges)
+        self.under_way = False
 
     def redriving(self, queue: str) -> bool:
         """Whether dead letters of this queue are being moved."""
@@ -71,6 +69,7 @@ class Jobs:
             return available
         left = min(count, available) if count else available
         self._redrives.append(RedriveJob(queue, left, done))
+        self.under_way = True
         return None
 
     def purge(
@@ -81,6 +80,7 @@ class Jobs:
         if isinstance(found, Rejection):
             return found
         self._purges.append(PurgeJob(queue, fairness_key is None, who, found, done))
+        self.under_way = True
         return None
 
     def step(self) -> list[Callable[[], None]]:
@@ -94,6 +94,7 @@ class Jobs:
             if self._step_purge(purge):
                 self._purges.remove(purge)
                 ended.append(partial(purge.done, purge.purged))
+        self.under_way = bool(self._redrives) or bool(self._purges)
         return ended
 
     def _step_redrive(self, job: RedriveJob) -> bool:

@@ -97,36 +97,39 @@ class Turn:
     def end(self) -> int:
         """Do what is due, deliver, and commit. Returns when the next turn is due: see `due_ns`."""
         machine = self.machine
-        self._end_leases()
-        self._end_batches()
-        if self._jobs.under_way():
+        state = machine.state
+        if state.due:
+            self._end_leases()
+        if state.due_batches:
+            self._end_batches()
+        if self._jobs.under_way:
             self._calls += self._jobs.step()
         self.more = machine.deliver()
-        effects = machine.take()
+        batches, deliveries, ended, events, leased = machine.take()
+        # Rows are not kept in memory until a flush.
+        told = Effects([], deliveries, ended, events, leased)
         calls, self._calls = self._calls, []
         self.is_open = False
         self._stored = False
-        # Rows are not kept in memory until a flush.
-        leaving = self._outlet.leaving(effects._replace(batches=[]), calls)
-        self._committer.commit(effects.batches, partial(self._let_go, leaving))
-        self._note_stored()
+        leaving = self._outlet.leaving(told, calls)
+        self._committer.commit(batches, partial(self._let_go, leaving))
+        if not self._stored:
+            self._stored = True
+            machine.stored()
         return self.due_ns()
 
     def due_ns(self) -> int:
         """When a turn is due by itself, in ns: up to the present for at once, 0 for never."""
-        if self._jobs.under_way():
+        if self._jobs.under_way:
             return self.machine.state.now
         return self.machine.next_deadline()
 
     def _let_go(self, leaving: Call) -> None:
-        # What leaves may bring the next command with it.
-        self._note_stored()
-        leaving()
-
-    def _note_stored(self) -> None:
         if not self._stored:
+            # Before anything leaves: it may bring the next command with it.
             self._stored = True
             self.machine.stored()
+        leaving()
 
     # --- what is asked of a turn beside commands
 

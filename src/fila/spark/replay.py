@@ -2,20 +2,25 @@
 
 Owns time in the replay: messages arrive when they did, each is held as long as it was and ends as
 it did (typically long, and well, where the record does not say). Who is delivered when is decided
-by `fila.core`, the very code the broker runs. Nothing here decides anything about order.
+by `fila.core`, turn by turn as in the broker. Nothing here decides anything about order.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from fila.core import rows
 from fila.core.batch import DELETE, FAMILY_MASK, Batch
 from fila.core.command import Ack, Command, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
+from fila.core.effect import Delivery
+from fila.core.effects import Effects
 from fila.core.load import load
-from fila.core.machine import Machine
+from fila.core.policy import Defaults
 from fila.core.settings import Settings
+from fila.core.turn import Turn
 from fila.core.verdict import FailureVerdict
 from fila.spark.trace import NS_PER_US, Step, Trace
 
@@ -38,7 +43,6 @@ class Changes(NamedTuple):
 def replay(trace: Trace, quantum: int = 1, changes: Changes | None = None) -> dict[str, list[int]]:
     """The waits of every delivery by key, in microseconds."""
     changes = changes or Changes()
-    store = _Rows()
     settings = Settings(
         quantum=changes.quantum or quantum,
         visibility_ms_max=_FOR_EVER_MS,
@@ -48,67 +52,77 @@ def replay(trace: Trace, quantum: int = 1, changes: Changes | None = None) -> di
     steps = _changed(trace, changes)
     if not steps:
         return {}
-    now = steps[0].at_us * NS_PER_US
-    machine = load(store, settings, now)
-    machine.apply(CreateQueue(trace.queue, visibility_ms=_FOR_EVER_MS))
-    heap = [(step.at_us * NS_PER_US, step.seq, at) for at, step in enumerate(steps)]
-    commands: list[Command] = [step.command for step in steps]
-    heapq.heapify(heap)
-    end = (trace.end_us + 1) * NS_PER_US
-    seen: dict[bytes, int] = {}
-    waits: dict[str, list[int]] = {}
-    while True:
-        wake = machine.next_deadline()
-        at = heap[0][0] if heap else 0
-        now = min(at, wake) if at and wake else at or wake
-        if not now or now >= end:
-            return waits
-        machine.advance(now)
-        while heap and heap[0][0] <= now:
-            machine.apply(commands[heapq.heappop(heap)[2]])
-        _deliver(machine, trace, store, now, heap, commands, seen, waits)
+    return _Replay(trace, steps, settings).run()
 
 
-def _deliver(
-    machine: Machine,
-    trace: Trace,
-    store: _Rows,
-    now: int,
-    heap: list[tuple[int, int, int]],
-    commands: list[Command],
-    seen: dict[bytes, int],
-    waits: dict[str, list[int]],
-) -> None:
-    """Let go what may go; each delivery sets the time of its own end."""
-    more = True
-    while more:
-        more = machine.deliver()
-        effects = machine.take()
-        store.write(effects.batches)
-        machine.stored()
-        for delivery in effects.deliveries:
+class _Replay:
+    """One run: the turn's committer and its outlet, too. A turn is safe at once."""
+
+    def __init__(self, trace: Trace, steps: list[Step], settings: Settings) -> None:
+        self._trace = trace
+        self._rows = _Rows()
+        self._now = steps[0].at_us * NS_PER_US
+        machine = load(self._rows, settings, self._now)
+        self._turn = Turn(machine, Defaults(), self, self)
+        self._turn.apply(CreateQueue(trace.queue, visibility_ms=_FOR_EVER_MS))
+        self._heap = [(step.at_us * NS_PER_US, step.seq, at) for at, step in enumerate(steps)]
+        self._commands: list[Command] = [step.command for step in steps]
+        heapq.heapify(self._heap)
+        self._seen: dict[bytes, int] = {}
+        self._waits: dict[str, list[int]] = {}
+
+    def run(self) -> dict[str, list[int]]:
+        turn, heap = self._turn, self._heap
+        end = (self._trace.end_us + 1) * NS_PER_US
+        while True:
+            wake = turn.due_ns()
+            at = heap[0][0] if heap else 0
+            now = min(at, wake) if at and wake else at or wake
+            if not now or now >= end:
+                return self._waits
+            self._now = now
+            turn.begin(now)
+            # What a delivery pass has not got to yet goes before what follows from its first part.
+            while not turn.more and heap and heap[0][0] <= now:
+                turn.apply(self._commands[heapq.heappop(heap)[2]])
+            turn.end()
+
+    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+        self._rows.write(batches)
+        committed()
+
+    def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
+        return partial(self._delivered, effects.deliveries)
+
+    def _delivered(self, deliveries: list[Delivery]) -> None:
+        """Note the waits; each delivery sets the time of its own end."""
+        for delivery in deliveries:
             for entry, lane, wait in zip(
                 delivery.entries, delivery.lanes, delivery.waits, strict=True
             ):
-                if lane.queue.name != trace.queue:
-                    continue
-                waits.setdefault(lane.key.name.decode(), []).append(sum(wait) // NS_PER_US)
-                id = entry[0][rows.ID_AT :]
-                nth = seen.get(id, 0)
-                seen[id] = nth + 1
-                recorded = trace.outcomes.get(id, [])
-                command: Command = Ack(trace.queue, [id])
-                seq = _LAST
-                if nth < len(recorded) and recorded[nth].kind:
-                    outcome = recorded[nth]
-                    seq = outcome.seq
-                    if outcome.kind != "acked":
-                        retried = outcome.retried or outcome.kind == "released"
-                        verdict = FailureVerdict(not retried, outcome.delay_ms)
-                        command = Nack(trace.queue, [id], [outcome.kind], [verdict])
-                ends_at = now + trace.held_of(id, nth) * NS_PER_US
-                heapq.heappush(heap, (ends_at, seq, len(commands)))
-                commands.append(command)
+                if lane.queue.name == self._trace.queue:
+                    key = lane.key.name.decode()
+                    self._waits.setdefault(key, []).append(sum(wait) // NS_PER_US)
+                    self._will_end(entry[0][rows.ID_AT :])
+
+    def _will_end(self, id: bytes) -> None:
+        """The message is held as long as it was, and ends as it did."""
+        trace = self._trace
+        nth = self._seen.get(id, 0)
+        self._seen[id] = nth + 1
+        recorded = trace.outcomes.get(id, [])
+        command: Command = Ack(trace.queue, [id])
+        seq = _LAST
+        if nth < len(recorded) and recorded[nth].kind:
+            outcome = recorded[nth]
+            seq = outcome.seq
+            if outcome.kind != "acked":
+                retried = outcome.retried or outcome.kind == "released"
+                verdict = FailureVerdict(not retried, outcome.delay_ms)
+                command = Nack(trace.queue, [id], [outcome.kind], [verdict])
+        ends_at = self._now + trace.held_of(id, nth) * NS_PER_US
+        heapq.heappush(self._heap, (ends_at, seq, len(self._commands)))
+        self._commands.append(command)
 
 
 def _changed(trace: Trace, changes: Changes) -> list[Step]:
