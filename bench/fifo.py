@@ -11,6 +11,7 @@ deque of lanes, extended by lists that were made beforehand.
 from __future__ import annotations
 import __future__
 
+import functools
 import inspect
 from collections import deque
 from collections.abc import Callable
@@ -97,13 +98,14 @@ class FifoLifecycle(Lifecycle):
 
     def turns(self, count: int) -> int:
         fair = delivery.fill
-        delivery.fill = fill
+        delivery.fill = _in_order_of_arrival()
         try:
             return super().turns(count)
         finally:
             delivery.fill = fair
 
 
+@functools.cache
 def _in_order_of_arrival() -> Callable[..., int]:
     """`fill` with the ring's lines exchanged; in the core's name, so that its instructions count
     as the core's."""
@@ -122,6 +124,3 @@ def _in_order_of_arrival() -> Callable[..., int]:
     exec(code, namespace)
     made: Callable[..., int] = namespace["fill"]
     return made
-
-
-fill = _in_order_of_arrival()

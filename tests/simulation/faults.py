@@ -1,61 +1,17 @@
-"""Planted faults: one wrong line in the core at a time, to see whether the auditor notices.
+"""The planted faults: one wrong line in the core at a time, and whether the auditor notices it.
 
-A fault is a piece of a function's source and what stands there instead. It is planted at run time,
-in the function's module and wherever else the function was imported, and taken out again. When the
-core is rewritten and the piece is no longer there, planting says so; write the fault anew then.
+How they are planted is in planting.py; those in the turn and the commit path are in turn_faults.py.
 """
 
 from __future__ import annotations
-import __future__
 
-import importlib
-import inspect
-import sys
-import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-from fila.core import delivery
-
+from .planting import COMPILED, Fault, fault, planted
 from .run import Outcome, run_seed
+from .turn_faults import TURN_FAULTS
 
-# A compiled core cannot be changed line by line; its pure form is what the faults are planted in.
-COMPILED = not (delivery.__file__ or "").endswith(".py")
+__all__ = ["COMPILED", "FAULTS", "SEEDS_MAX", "Fault", "fault", "first_caught", "planted"]
 
 SEEDS_MAX = 120  # within so many seeds every fault is noticed
-
-
-class Fault(NamedTuple):
-    name: str
-    where: str  # module:function or module:Class.method
-    swaps: tuple[tuple[str, str], ...]  # what stands there, and what the fault makes of it
-
-
-def fault(name: str, where: str, *swaps: str) -> Fault:
-    return Fault(name, where, tuple(zip(swaps[::2], swaps[1::2], strict=True)))
-
-
-@contextmanager
-def planted(one: Fault) -> Iterator[None]:
-    """The core with this fault in it."""
-    module_name, _, path = one.where.partition(":")
-    module = importlib.import_module(module_name)
-    owner: Any = module
-    *outer, name = path.split(".")
-    for part in outer:
-        owner = getattr(owner, part)
-    sound = getattr(owner, name)
-    broken = _broken(module.__dict__, sound, one)
-    # A method lives in its class; a function lives wherever it was imported to.
-    homes = [owner] if outer else [m for m in _modules() if m.__dict__.get(name) is sound]
-    for home in homes:
-        setattr(home, name, broken)
-    try:
-        yield
-    finally:
-        for home in homes:
-            setattr(home, name, sound)
 
 
 def first_caught(one: Fault, seeds: int, look_inside: bool = True) -> Outcome | None:
@@ -66,26 +22,6 @@ def first_caught(one: Fault, seeds: int, look_inside: bool = True) -> Outcome | 
             if outcome.promise:
                 return outcome
     return None
-
-
-def _broken(namespace: dict[str, Any], sound: Any, one: Fault) -> Any:
-    source = textwrap.dedent(inspect.getsource(sound))
-    for old, new in one.swaps:
-        assert source.count(old) == 1, (
-            f'planted fault "{one.name}": {one.where} holds {old!r} {source.count(old)} times, not '
-            "once; write the fault anew"
-        )
-        source = source.replace(old, new)
-    flags = __future__.annotations.compiler_flag
-    code = compile(source, f"<{one.where} with {one.name}>", "exec", flags, dont_inherit=True)
-    found: dict[str, Any] = {}
-    exec(code, namespace, found)
-    return found[sound.__name__]
-
-
-def _modules() -> list[Any]:
-    ours = ("fila.", "tests.simulation.")
-    return [module for name, module in sys.modules.items() if name.startswith(ours)]
 
 
 FAULTS = [
@@ -465,91 +401,5 @@ FAULTS = [
         "own = now - since_ns - retry - no_consumer - throttled - turn",
         "own = now - since_ns - retry - throttled - turn",
     ),
-    # --- durability
-    fault(
-        "a folded ledger record is dropped",
-        "fila.core.ledger:Group._fold",
-        "ops.append(put_lane(lane, now))",
-        "pass",
-    ),
-    fault(
-        "effects are let go before the write",
-        "fila.storage.committer:OsCommitter.commit",
-        "if batches:\n        self._store.write(batches)\n    committed()",
-        "committed()\n    if batches:\n        self._store.write(batches)",
-    ),
-    fault(
-        "effects are let go before the flush",
-        "fila.storage.committer:FsyncCommitter.commit",
-        "self._store.write(batches)\n        self._waiting.append(committed)",
-        "self._store.write(batches)\n        committed()",
-    ),
-    fault(
-        "a turn is written in pieces",
-        "fila.storage.committer:FsyncCommitter.commit",
-        "self._store.write(batches)",
-        "[self._store.write([one]) for one in batches]",
-    ),
-    # --- the turn and its flusher
-    fault(
-        "leases run out before the commands of their turn",
-        "fila.core.turn:Turn.begin",
-        "self.machine.advance(now)",
-        "self.machine.advance(now)\n    self._end_leases()",
-    ),
-    fault(
-        "more leases end in a turn than may",
-        "fila.core.turn:Turn._end_leases",
-        "left -= max(len(ids), 1)",
-        "pass",
-    ),
-    fault(
-        "a redrive goes on beyond what was asked for",
-        "fila.core.jobs:Jobs._step_redrive",
-        "min(step, job.left)",
-        "step",
-    ),
-    fault(
-        "a redrive is answered with its last step",
-        "fila.core.jobs:Jobs._step_redrive",
-        "job.moved += moved",
-        "job.moved = moved",
-    ),
-    fault(
-        "a job is answered before its last step",
-        "fila.core.jobs:Jobs.step",
-        "if self._step_redrive(redrive):",
-        "if self._step_redrive(redrive) or True:",
-    ),
-    fault(
-        "a step of a purge passes a lane over",
-        "fila.core.jobs:Jobs._step_purge",
-        "job.at += lanes_max",
-        "job.at += lanes_max + 1",
-    ),
-    fault(
-        "nobody wakes for the rest of a job",
-        "fila.core.turn:Turn.due_ns",
-        "if self._jobs.under_way:",
-        "if False:",
-    ),
-    fault(
-        "a sync counts for what was written after it began",
-        "fila.storage.committer:FsyncCommitter.commit",
-        "self._store.write(batches)\n        self._waiting.append(committed)",
-        "self._store.write(batches)\n"
-        "        (self._covered if self.syncing else self._waiting).append(committed)",
-    ),
-    fault(
-        "a turn without changes overtakes the sync",
-        "fila.storage.committer:FsyncCommitter.commit",
-        "self._covered.append(committed)",
-        "committed()",
-    ),
-    fault(
-        "a deleted queue leaves its messages on the disk",
-        "fila.core.catalogue:_remove_queue",
-        "ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))",
-        "pass",
-    ),
+    *TURN_FAULTS,
 ]

@@ -7,6 +7,8 @@ from random import Random
 from fila.core.settings import Settings
 
 MS = 1_000_000
+RATES = ("0", "0.5", "3", "20", "200", "1000", "5000", "1e6")
+BURSTS = ("0", "0.9", "1", "1.5", "4", "10", "100")
 
 
 class Profile:
@@ -46,6 +48,25 @@ class Profile:
         self.hooked = {name for name in names if rng.random() < 0.7}  # queues with hooks
         self.stepwise = rng.choice((0.2, 0.5, 0.8))  # share of redrives and purges that are jobs
         self.flushes = rng.choice((0.05, 0.3, 0.8))  # how often a sync begins, and ends
+        self.limits = 0.06  # how often a rate changes
+        self.rates = RATES
+        self.bursts = BURSTS
+        if rng.random() < 0.12:
+            self._crowd_behind_one_bucket()
+
+    def _crowd_behind_one_bucket(self) -> None:
+        """Several keys that wait for the same tokens for a long time, and little else."""
+        self.keys = [b"k%d" % number for number in range(self.rng.choice((3, 5, 8)))]
+        self.skew = 1.0
+        self.weights = "fixed"
+        self.throttle_sets = [(b"t0",)]
+        self.throttled = 1.0
+        self.limits = 0.01
+        self.rates = ("200", "500")  # several tokens per turn, fewer than are wanted
+        self.bursts = ("4", "10")
+        self.backlog_max = 500
+        self.step_ns_max = 20 * MS
+        self.crashes = self.stops = self.admin = self.batches = self.delayed = 0.0
 
     def fairness_key(self) -> bytes:
         keys = self.keys

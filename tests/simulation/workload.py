@@ -37,8 +37,6 @@ from .profile import Profile
 if TYPE_CHECKING:
     from .world import World
 
-RATES = ("0", "0.5", "3", "20", "200", "1000", "5000", "1e6")
-BURSTS = ("0", "0.9", "1", "1.5", "4", "10", "100")
 WRONG_PAIRS = ("abc", "1", "1,2,3", "-1,5", "nan,1", "1,inf", ",")
 WRONG_NUMBERS = ("x", "-1", "nan", "1e999", "+3")
 
@@ -85,7 +83,7 @@ class Workload:
             actions.append(lambda: self.pause(world))
         if self.clients.remembered and rng.random() < 0.08:
             actions.append(lambda: self.answer_late(world))
-        if self.profile.throttle_sets and rng.random() < 0.06:
+        if self.profile.throttle_sets and rng.random() < self.profile.limits:
             name = rng.choice(rng.choice(self.profile.throttle_sets) or (b"t0",))
             actions.append(lambda: self.limit(world, name.decode()))
         if rng.random() < 0.05:
@@ -202,8 +200,8 @@ class Workload:
     def limit(self, world: World, name: str) -> None:
         """Set, change or lift a limit, in either syntax; now and then wrongly."""
         rng = self.rng
-        rate = rng.choice(RATES)
-        burst = rng.choice(BURSTS)
+        rate = rng.choice(self.profile.rates)
+        burst = rng.choice(self.profile.bursts)
         key, value = rng.choice(
             (
                 (f"throttle.{name}", f"{rate},{burst}"),
