@@ -20,8 +20,8 @@ from pathlib import Path
 from bench import command
 from bench.lifecycle import Lifecycle
 from bench.record import ROOT, Findings, Row, Target
-from fila.core.batch import Batch
 from fila.core.load import load
+from fila.core.row_batch import RowBatch
 from fila.core.rows import MESSAGES
 from fila.core.settings import Settings
 from fila.storage.rocks import RocksStore
@@ -103,7 +103,7 @@ class TimedStore:
             self.pages_ns.append(time.thread_time_ns() - began)
         return found
 
-    def write(self, batches: list[Batch]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         self._store.write(batches)
 
 

@@ -57,9 +57,9 @@ SWAPS = (
     ),
     (
         """            if deficit <= 0:
-                state.leave_line(lane)  # its visit is over: next time it waits at the end
+                leave_line(lane)  # its visit is over: next time it waits at the end
 """,
-        "            state.leave_line(lane)\n",
+        "            leave_line(lane)\n",
     ),
     (
         """                key.reorder(active_ns)

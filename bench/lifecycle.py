@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from time import thread_time_ns
 
-from fila.core.batch import Batch
 from fila.core.command import Ack, Command, Consume, CreateQueue, Enqueue
 from fila.core.effect import Delivery
 from fila.core.effects import Effects
+from fila.core.entry import message_id
 from fila.core.load import load
 from fila.core.policy import Defaults
-from fila.core.rows import ID_AT
+from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings
 from fila.core.turn import Turn
 from fila.core.verdict import Assignment
@@ -50,7 +50,7 @@ class NullStore:
     ) -> list[tuple[bytes, bytes]]:
         return []
 
-    def write(self, batches: list[Batch]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         pass
 
     def sync(self) -> None:
@@ -71,7 +71,7 @@ class Deliveries:
         return _nothing
 
     def ids(self) -> list[bytes]:
-        return [entry[0][ID_AT:] for one in self.last for entry in one.entries]
+        return [message_id(entry) for one in self.last for entry in one.entries]
 
 
 def _nothing() -> None:

@@ -10,10 +10,10 @@ from typing import Any, cast
 from fila.broker.broker import Broker
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
-from fila.core.batch import Batch
 from fila.core.effect import Delivery
 from fila.core.load import load
 from fila.core.rejection import Rejection
+from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings
 from fila.hooks.contract import Hooks, NoHooks
 from fila.storage.committer import Committer
@@ -114,9 +114,9 @@ class CountingCommitter:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self.commits: list[list[Batch]] = []
+        self.commits: list[list[RowBatch]] = []
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         if batches:
             self._store.write(batches)
         self.commits.append(batches)
@@ -130,7 +130,7 @@ class DelayingCommitter:
         self._store = store
         self.waiting: list[Callable[[], None]] = []
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         if batches:
             self._store.write(batches)
         self.waiting.append(committed)

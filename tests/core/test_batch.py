@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_STATE
+from fila.core.row_batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_STATE
 from tests.core.turn import Turns
 
 

@@ -4,8 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.core import browse, rows
-from fila.core.browse import ALL, DELAYED, LEASED, READY, Seen, Snapshot, count, ranges, ready_ns
+from fila.core.browse import (
+    BROWSE_ALL,
+    BROWSE_DELAYED,
+    BROWSE_LEASED,
+    BROWSE_READY,
+    Seen,
+    Snapshot,
+    count,
+    ranges,
+)
 from fila.core.command import Lease, Nack, Release
+from fila.core.entry import message_id, ready_ns
 from fila.core.settings import Settings
 from fila.core.verdict import RETRY_NOW
 from tests.core.turn import MS, Turns
@@ -22,7 +32,7 @@ def read(
     turns: Turns,
     key: bytes | None = None,
     parts: int = 1,
-    states: int = ALL,
+    states: int = BROWSE_ALL,
     rows_max: int = MANY,
 ) -> list[list[Seen]]:
     """What each range holds, page by page."""
@@ -39,7 +49,7 @@ def read(
 
 
 def ids(seen: list[Seen]) -> list[bytes]:
-    return [one.entry[0][rows.ID_AT :] for one in seen]
+    return [message_id(one.entry) for one in seen]
 
 
 def test_every_message_is_seen_once_in_its_state() -> None:
@@ -52,11 +62,11 @@ def test_every_message_is_seen_once_in_its_state() -> None:
     (seen,) = read(turns)
     by_state: dict[int, list[bytes]] = {}
     for one in seen:
-        by_state.setdefault(one.state, []).append(one.entry[0][rows.ID_AT :])
-    assert by_state == {LEASED: leased, READY: ready, DELAYED: [late]}
+        by_state.setdefault(one.state, []).append(message_id(one.entry))
+    assert by_state == {BROWSE_LEASED: leased, BROWSE_READY: ready, BROWSE_DELAYED: [late]}
     assert seen[0].lane.fairness_key == b"a"
     assert seen[0].lane.throttle_keys == (b"t",)
-    (delayed,) = read(turns, states=DELAYED)[0]
+    (delayed,) = read(turns, states=BROWSE_DELAYED)[0]
     assert ready_ns(delayed.entry) == turns.now + 500 * MS
     assert ids(read(turns, b"b")[0]) == ready
     assert read(turns, b"nobody") == []
@@ -71,8 +81,8 @@ def test_a_retried_and_a_released_message_are_ready_not_leased() -> None:
     turns.consume("q", "c", prefetch=3)
     turns.leave("q", "c")
     turns.turn(Nack("q", [first], ["no"], [RETRY_NOW], 1), Release("q", [second], 1))
-    assert set(ids(read(turns, states=READY)[0])) == {first, second}
-    assert ids(read(turns, states=LEASED)[0]) == [third]
+    assert set(ids(read(turns, states=BROWSE_READY)[0])) == {first, second}
+    assert ids(read(turns, states=BROWSE_LEASED)[0]) == [third]
 
 
 def test_a_snapshot_does_not_see_what_comes_later() -> None:
@@ -83,9 +93,9 @@ def test_a_snapshot_does_not_see_what_comes_later() -> None:
     turns.drain("q")
     turns.enqueue("q", count=2)
     prefix = rows.queue_prefix(turns.queue("q").number)
-    page = snapshot.page(prefix, rows.after(prefix), ALL, MANY, MANY)
+    page = snapshot.page(prefix, rows.after(prefix), BROWSE_ALL, MANY, MANY)
     assert ids(page.messages) == before
-    assert {one.state for one in page.messages} == {READY}
+    assert {one.state for one in page.messages} == {BROWSE_READY}
 
 
 def test_a_page_never_leaves_its_queue() -> None:
@@ -95,9 +105,11 @@ def test_a_page_never_leaves_its_queue() -> None:
     turns.create("r")
     for name in ("p", "q", "r"):
         turns.enqueue(name, count=2)
-    page = opened(turns).page(b"", b"\xff" * 40, ALL, MANY, MANY)
+    page = opened(turns).page(b"", b"\xff" * 40, BROWSE_ALL, MANY, MANY)
     assert len(page.messages) == 2
-    assert opened(turns).page(b"\xff" * 8, b"\xff" * 9, ALL, MANY, MANY) == browse.Page([], b"")
+    assert opened(turns).page(b"\xff" * 8, b"\xff" * 9, BROWSE_ALL, MANY, MANY) == browse.Page(
+        [], b""
+    )
 
 
 @given(

@@ -4,8 +4,8 @@ import pytest
 
 from fila.core import rows
 from fila.core.command import Ack, Consume, Hold
-from fila.core.effect import DELIVERED
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED
+from fila.core.effect import EVENT_DELIVERED
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
 from fila.core.settings import Settings
 from tests.core.turn import MS, SECOND, Turns
@@ -244,7 +244,7 @@ def test_a_delivery_carries_the_message_as_it_was_enqueued() -> None:
     assert delivery.consumer.id == "worker"
     assert delivery.leased_ns == turns.now
     assert entry[BODY] == command.bodies[0]
-    assert (entry[ATTEMPTS], entry[ENQUEUED]) == (0, enqueued_at)
+    assert (entry[ATTEMPTS], entry[ENQUEUED_NS]) == (0, enqueued_at)
     assert (lane.key.name, lane.throttle_keys) == (b"tenant", (b"x", b"y"))
 
 
@@ -381,7 +381,7 @@ def test_a_delivered_event_counts_what_is_left_and_who_was_active() -> None:
     turns.enqueue("q", b"b", count=1)
     turns.turn(Consume("q", "warm", 1, 1))
     turns.leave("q", "warm", release=True)
-    events = [one for one in turns.consume("q", "w").events if one.event == DELIVERED]
+    events = [one for one in turns.consume("q", "w").events if one.event == EVENT_DELIVERED]
     assert [(one.fairness_key, one.key_pending, one.consumer) for one in events] == [
         (b"a", 6, "w"),
         (b"a", 5, "w"),

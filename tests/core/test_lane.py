@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from fila.core import rows
 from fila.core.command import Ack, Enqueue
+from fila.core.entry import ENTRY_BYTES, Entry, entry_of, row_of
 from fila.core.fairness import FairnessKey
-from fila.core.lane import ENTRY_BYTES, Entry, Lane, entry_of, row_of
+from fila.core.lane import Lane
 from fila.core.lease import Lease
-from fila.core.ledger import Group
-from fila.core.queue import Queue
+from fila.core.queue import Group, Queue
 from fila.core.rejection import OK
 from fila.core.rows import QueueRow
 from fila.core.settings import Settings

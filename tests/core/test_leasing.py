@@ -16,7 +16,7 @@ from fila.core.command import (
     Withdraw,
 )
 from fila.core.effect import BatchLeased
-from fila.core.lane import ATTEMPTS
+from fila.core.entry import ATTEMPTS, message_id
 from fila.core.lease_batch import stream_of
 from fila.core.rejection import (
     BATCH_NOT_FOUND,
@@ -36,7 +36,7 @@ def ask(name: str = "s/0", count: int = 100, request: int = 1, **more: int) -> L
 
 
 def got(leased: list[BatchLeased]) -> list[list[bytes]]:
-    return [[entry[0][rows.ID_AT :] for entry in one.entries] for one in leased]
+    return [[message_id(entry) for entry in one.entries] for one in leased]
 
 
 def filled(count: int = 3, settings: Settings | None = None) -> tuple[Turns, list[bytes]]:
@@ -50,7 +50,7 @@ def filled(count: int = 3, settings: Settings | None = None) -> tuple[Turns, lis
 
 def clean(turns: Turns) -> None:
     """Nothing is left of any batch, in memory or in the store."""
-    assert turns.queue("q").batches == {}
+    assert turns.queue("q").lease_batches == {}
     assert turns.queue("q").leases == {}
     assert turns.rows(rows.LEASES) == []
     assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
@@ -92,7 +92,7 @@ def test_the_same_name_gives_the_same_messages_until_they_are_acked() -> None:
 def test_membership_survives_a_restart() -> None:
     turns, ids = filled(700)  # more than one lease
     turns = turns.restart()
-    assert len(turns.queue("q").batches["s/0"].leases) == 2
+    assert len(turns.queue("q").lease_batches["s/0"].leases) == 2
     assert turns.queue("q").leases == {}
     (again,) = turns.turn(ask()).batches_leased
     assert again.again
@@ -100,7 +100,7 @@ def test_membership_survives_a_restart() -> None:
     assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 700)]
     clean(turns)
     assert turns.rows(rows.MESSAGES) == []
-    assert turns.restart().queue("q").batches == {}
+    assert turns.restart().queue("q").lease_batches == {}
 
 
 def test_a_batch_that_ran_out_counts_no_attempt_and_keeps_its_place() -> None:
@@ -139,10 +139,10 @@ def test_a_batch_has_its_own_time_and_may_be_extended() -> None:
     turns.turn(ask("s/1", visibility_ms=2_000, request=2))
     assert turns.turn(ExtendBatch("q", "s/0", 60_000)).replies == [(1, 3)]
     turns.wait(2 * SECOND)
-    assert list(turns.queue("q").batches) == ["s/0"]
+    assert list(turns.queue("q").lease_batches) == ["s/0"]
     turns = turns.restart()
     turns.wait(57 * SECOND)
-    assert list(turns.queue("q").batches) == ["s/0"]
+    assert list(turns.queue("q").lease_batches) == ["s/0"]
     turns.wait(1 * SECOND)
     clean(turns)
     assert turns.consume("q").ids()[:3] == ids
@@ -174,7 +174,7 @@ def test_a_stream_is_acked_below_a_number_only() -> None:
     for request, name in enumerate(("s/0", "s/1/a", "s/1/b", "s/2", "t/0", "s"), 1):
         turns.turn(ask(name, 1, request))
     assert turns.turn(AckBatch("q", "s", 2)).replies == [(3, 3)]
-    assert list(turns.queue("q").batches) == ["s/2", "t/0", "s"]
+    assert list(turns.queue("q").lease_batches) == ["s/2", "t/0", "s"]
     assert turns.turn(AckBatch("q", "s", 2)).replies == [(0, 0)]
     assert turns.turn(ReleaseBatch("q", "s", 2**64 - 1)).replies == [(1, 1)]
     assert turns.turn(AckBatch("q", "s")).replies == [(1, 1)]  # the batch of exactly this name
@@ -208,7 +208,7 @@ def test_a_request_that_waits_is_answered_by_the_first_message() -> None:
     command = turns.messages("q", count=2)
     (leased,) = turns.turn(command).batches_leased
     assert got([leased]) == [command.ids]
-    assert turns.queue("q").batches["s/0"].expires_ns == turns.now + 30_000 * MS
+    assert turns.queue("q").lease_batches["s/0"].expires_ns == turns.now + 30_000 * MS
 
 
 def test_a_request_that_waited_in_vain_is_answered_with_nothing() -> None:

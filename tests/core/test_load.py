@@ -6,10 +6,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from fila.core import load, rows
-from fila.core.batch import PUT_LEASE, Batch
 from fila.core.command import Ack, Consume, Expire
-from fila.core.lane import ATTEMPTS
+from fila.core.entry import ATTEMPTS, message_id
 from fila.core.rejection import OK
+from fila.core.row_batch import PUT_LEASE, RowBatch
 from fila.core.settings import Settings
 from fila.core.stats import stats
 from fila.core.verdict import RETRY_NOW, FailureVerdict
@@ -46,7 +46,7 @@ def test_counts_come_back() -> None:
     turns.nack("q", ids[3:4], DEAD_LETTER)
     again = turns.restart()
     for name in ("q", "q.dlq"):
-        before, after = stats(turns.machine, name, 100), stats(again.machine, name, 100)
+        before, after = stats(turns.machine.state, name, 100), stats(again.machine.state, name, 100)
         # A deficit is a visit under way; which key was being visited is not stored.
         before, after = [
             one._replace(
@@ -126,7 +126,7 @@ def test_leases_come_back_and_run_out_at_their_time() -> None:
     assert again.machine.next_deadline() == START + 10 * SECOND
     assert again.wait(5 * SECOND - 1).ids() == []
     entries = again.wait(1).entries()
-    assert [entry[0][rows.ID_AT :] for entry in entries] == ids
+    assert [message_id(entry) for entry in entries] == ids
     assert [entry[ATTEMPTS] for entry in entries] == [1, 1]
 
 
@@ -276,9 +276,9 @@ def test_a_count_without_its_messages_is_noticed() -> None:
     turns.create("q")
     turns.enqueue("q", count=2)
     ((key, _), _) = turns.rows(rows.MESSAGES)
-    turns.store.write([Batch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
+    turns.store.write([RowBatch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
     ((key, _),) = turns.rows(rows.MESSAGES)
-    turns.store.write([Batch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
+    turns.store.write([RowBatch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
     again = turns.restart()
     with pytest.raises(AssertionError, match="counts messages the store lacks"):
         again.consume("q")
@@ -290,7 +290,7 @@ def test_a_stored_lease_whose_messages_are_gone_does_not_keep_the_broker_busy() 
     number = turns.queue("q").number
     gone = rows.MESSAGE_KEY.pack(number, 1, START, id_of(9))
     lease = rows.lease_row(START + SECOND, START, "c", [gone])
-    turns.store.write([Batch(1, 99, [(PUT_LEASE, rows.lease_key(number, 7), lease)])])
+    turns.store.write([RowBatch(1, 99, [(PUT_LEASE, rows.lease_key(number, 7), lease)])])
     again = turns.restart(after_ns=2 * SECOND)
     machine = again.machine
     machine.advance(again.now)

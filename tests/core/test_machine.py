@@ -1,16 +1,7 @@
 from __future__ import annotations
 
-from fila.core.command import (
-    Ack,
-    Consume,
-    DeleteQueue,
-    Enqueue,
-    Expire,
-    Leave,
-    Nack,
-    Redrive,
-)
-from fila.core.effect import CONSUMER_JOINED, CONSUMER_LEFT, ENQUEUED
+from fila.core.command import Ack, Consume, DeleteQueue, Enqueue, Expire, Leave, Nack, Redrive
+from fila.core.effect import EVENT_CONSUMER_JOINED, EVENT_CONSUMER_LEFT, EVENT_ENQUEUED
 from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
 from fila.core.verdict import Assignment, FailureVerdict
 from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns, id_of
@@ -119,8 +110,8 @@ def test_a_consumer_that_comes_and_goes_is_told_to_the_journal() -> None:
     turns.enqueue("q")
     events = turns.consume("q", "c", prefetch=5).events + turns.leave("q", "c").events
     told = [(one.event, one.consumer, one.credit_delta) for one in events]
-    assert (CONSUMER_JOINED, "c", 5) in told
-    assert (CONSUMER_LEFT, "c", -4) in told
+    assert (EVENT_CONSUMER_JOINED, "c", 5) in told
+    assert (EVENT_CONSUMER_LEFT, "c", -4) in told
 
 
 def test_an_enqueued_event_counts_the_keys_pending_messages() -> None:
@@ -128,7 +119,7 @@ def test_an_enqueued_event_counts_the_keys_pending_messages() -> None:
     turns.create("q")
     events = turns.turn(turns.messages("q", b"a", count=3, weight=2)).events
     assert [(one.event, one.key_pending, one.weight) for one in events] == [
-        (ENQUEUED, 1, 2),
-        (ENQUEUED, 2, 2),
-        (ENQUEUED, 3, 2),
+        (EVENT_ENQUEUED, 1, 2),
+        (EVENT_ENQUEUED, 2, 2),
+        (EVENT_ENQUEUED, 3, 2),
     ]

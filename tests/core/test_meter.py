@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fila.core.meter import LATENCY_BOUNDS_NS, measure
+from fila.core.measuring import measure
+from fila.core.meter import LATENCY_BOUNDS_NS
 from fila.core.settings import Settings
 from tests.core.turn import MS, SECOND, Outcome, Turns
 

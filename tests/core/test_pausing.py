@@ -15,12 +15,12 @@ from fila.core.command import (
     ResumeKey,
     ResumeQueue,
 )
-from fila.core.effect import Waits
-from fila.core.lane import HELD
+from fila.core.lane import LANE_PAUSED
 from fila.core.rejection import INVALID_CONFIG_VALUE, QUEUE_NOT_FOUND, Rejection
 from fila.core.settings import Settings
 from fila.core.stats import QueueStats, stats, summaries
 from fila.core.verdict import FailureVerdict
+from fila.core.waits import Waits
 from tests.core.turn import MS, SECOND, START, Turns
 
 
@@ -31,7 +31,7 @@ def queue(settings: Settings | None = None) -> Turns:
 
 
 def seen(turns: Turns) -> QueueStats:
-    found = stats(turns.machine, "q", 100)
+    found = stats(turns.machine.state, "q", 100)
     assert isinstance(found, QueueStats)
     return found
 
@@ -171,7 +171,7 @@ def test_a_delay_that_runs_out_while_its_key_is_paused_waits_for_the_key() -> No
     turns.enqueue("q", b"a", delay_ms=1_000)
     turns.wait(3 * SECOND)
     (lane,) = turns.queue("q").keys[b"a"].lanes.values()
-    assert lane.state == HELD
+    assert lane.state == LANE_PAUSED
     assert turns.turn(ResumeKey("q", b"a")).waits() == [Waits(SECOND, 0, 0, 0, 0, 2 * SECOND)]
 
 
@@ -224,7 +224,7 @@ def test_pauses_survive_a_restart_and_end_as_they_would_have() -> None:
     assert turns.consume("q").keys() == [b"b"]
     turns.turn(PauseQueue("q", "audit", "bob"))
     turns = turns.restart(after_ns=SECOND)
-    assert summaries(turns.machine)[0].pause == seen(turns).pause != None  # noqa: E711
+    assert summaries(turns.machine.state)[0].pause == seen(turns).pause != None  # noqa: E711
     assert turns.consume("q").ids() == []
     turns.turn(ResumeKey("q", b"a"))
     assert turns.turn(ResumeQueue("q")).keys() == [b"a"]
@@ -253,10 +253,10 @@ def test_pauses_are_told_to_the_journal() -> None:
     ]
     events = turns.turn(*commands).events
     assert [(one.event, one.fairness_key, one.reason, one.consumer) for one in events] == [
-        (effect.QUEUE_PAUSED, b"", "why", "ada"),
-        (effect.QUEUE_RESUMED, b"", "", "bob"),
-        (effect.KEY_PAUSED, b"a", "loud", "ada"),
-        (effect.KEY_RESUMED, b"a", "", "bob"),
+        (effect.EVENT_QUEUE_PAUSED, b"", "why", "ada"),
+        (effect.EVENT_QUEUE_RESUMED, b"", "", "bob"),
+        (effect.EVENT_KEY_PAUSED, b"a", "loud", "ada"),
+        (effect.EVENT_KEY_RESUMED, b"a", "", "bob"),
     ]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fila.core import effect, rows
-from fila.core.batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.command import PauseKey, Purge
 from fila.core.purging import Purgeable
 from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
+from fila.core.row_batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 from tests.core.turn import SECOND, Outcome, Turns
@@ -189,8 +189,8 @@ def test_each_emptied_lane_is_told_to_the_journal_with_its_count() -> None:
     events = purge(turns).events
     told = [(one.event, one.fairness_key, one.key_pending, one.reason) for one in events]
     assert told == [
-        (effect.PURGED, b"a", 0, "messages=3"),
-        (effect.PURGED, b"b", 0, "messages=2"),
+        (effect.EVENT_PURGED, b"a", 0, "messages=3"),
+        (effect.EVENT_PURGED, b"b", 0, "messages=2"),
     ]
 
 

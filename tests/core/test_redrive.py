@@ -4,14 +4,9 @@ import pytest
 
 from fila.core import rows
 from fila.core.command import Consume, Leave, Nack, Redrive
-from fila.core.effect import REDRIVEN
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED
-from fila.core.rejection import (
-    NOT_A_DLQ,
-    PARENT_QUEUE_NOT_FOUND,
-    QUEUE_NOT_FOUND,
-    Rejection,
-)
+from fila.core.effect import EVENT_REDRIVEN
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, message_id
+from fila.core.rejection import NOT_A_DLQ, PARENT_QUEUE_NOT_FOUND, QUEUE_NOT_FOUND, Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment, FailureVerdict
 from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns
@@ -34,7 +29,7 @@ def dead_letters(
 
 
 def oldest_ids(turns: Turns, count: int) -> list[bytes]:
-    return [entry[0][rows.ID_AT :] for entry in turns.machine.oldest("q.dlq", count)]
+    return [message_id(entry) for entry in turns.machine.oldest("q.dlq", count)]
 
 
 LANES = [(b"a", ()), (b"b", ()), (b"a", (b"x",)), (b"a", ()), (b"c", ()), (b"b", ())]
@@ -54,13 +49,13 @@ def test_looking_takes_nothing_out() -> None:
 
 def test_messages_move_back_with_attempts_zero_and_their_id() -> None:
     turns, ids = dead_letters([(b"a", ()), (b"b", ())])
-    enqueued = [entry[ENQUEUED] for entry in turns.machine.oldest("q.dlq", 2)]
+    enqueued = [entry[ENQUEUED_NS] for entry in turns.machine.oldest("q.dlq", 2)]
     assert turns.redrive("q.dlq", 2, key=b"z").replies == [2]
     outcome = turns.consume("q", "again")
     assert outcome.ids() == ids
     assert outcome.keys() == [b"z", b"z"]
     assert [entry[ATTEMPTS] for entry in outcome.entries()] == [0, 0]
-    assert [entry[ENQUEUED] for entry in outcome.entries()] == enqueued
+    assert [entry[ENQUEUED_NS] for entry in outcome.entries()] == enqueued
     assert [entry[BODY][:8] for entry in outcome.entries()] == [id[-8:] for id in ids]
 
 
@@ -126,8 +121,8 @@ def test_the_parent_delivers_redriven_messages_in_the_same_turn() -> None:
 
 def test_the_journal_hears_of_it() -> None:
     turns, ids = dead_letters([(b"a", ())])
-    turns.machine.state.journal = True
-    (event,) = [one for one in turns.redrive("q.dlq", 1).events if one.event == REDRIVEN]
+    turns.machine.tell_events(True)
+    (event,) = [one for one in turns.redrive("q.dlq", 1).events if one.event == EVENT_REDRIVEN]
     assert (event.queue, event.source_queue, event.message_id) == ("q", "q.dlq", ids[0])
 
 

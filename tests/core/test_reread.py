@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.core import reread, rows
-from fila.core.batch import PUT_MESSAGE, Batch
+from fila.core.row_batch import PUT_MESSAGE, RowBatch
 from fila.storage.memory import MemoryStore
 
 
@@ -40,7 +40,7 @@ def key_of(lane: int, stamp: int) -> bytes:
 
 def store_of(keys: list[bytes]) -> Counting:
     store = MemoryStore()
-    store.write([Batch(1, 1, [(PUT_MESSAGE, key, b"value of " + key) for key in keys])])
+    store.write([RowBatch(1, 1, [(PUT_MESSAGE, key, b"value of " + key) for key in keys])])
     return Counting(store)
 
 

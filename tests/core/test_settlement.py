@@ -2,8 +2,15 @@ from __future__ import annotations
 
 from fila.core import rows
 from fila.core.command import Ack, Expire, HandBack, Leave, Nack
-from fila.core.effect import ACKED, DEAD_LETTERED, EXPIRED, NACKED, RELEASED, REQUEUED
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, WEIGHT
+from fila.core.effect import (
+    EVENT_ACKED,
+    EVENT_DEAD_LETTERED,
+    EVENT_EXPIRED,
+    EVENT_NACKED,
+    EVENT_RELEASED,
+    EVENT_REQUEUED,
+)
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, message_id
 from fila.core.rejection import MESSAGE_NOT_FOUND, OK, QUEUE_NOT_FOUND, Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import RETRY_NOW, FailureVerdict
@@ -95,8 +102,8 @@ def test_a_nacked_message_goes_to_the_back_of_its_line_with_one_attempt_more() -
     assert turns.nack("q", ids[:1]).ids() == [ids[1]]
     turns.ack("q", [ids[1]])
     (entry,) = turns.ack("q", [ids[2]]).entries()
-    assert entry[0][rows.ID_AT :] == ids[0]
-    assert (entry[ATTEMPTS], entry[ENQUEUED]) == (1, enqueued_at)
+    assert message_id(entry) == ids[0]
+    assert (entry[ATTEMPTS], entry[ENQUEUED_NS]) == (1, enqueued_at)
 
 
 def test_the_hook_sees_the_failure_already_counted() -> None:
@@ -141,9 +148,9 @@ def test_a_dead_letter_keeps_its_id_body_keys_weight_and_attempts() -> None:
     assert turns.queue("q").pending == len(turns.queue("q").leased) == 0
     (delivery,) = turns.consume("q.dlq", "d").deliveries
     (entry,), (lane,) = delivery.entries, delivery.lanes
-    assert entry[0][rows.ID_AT :] == command.ids[0]
+    assert message_id(entry) == command.ids[0]
     assert entry[BODY] == command.bodies[0]
-    assert (entry[ATTEMPTS], entry[WEIGHT], entry[ENQUEUED]) == (2, 4, enqueued_at)
+    assert (entry[ATTEMPTS], entry[WEIGHT], entry[ENQUEUED_NS]) == (2, 4, enqueued_at)
     assert (lane.key.name, lane.throttle_keys) == (b"tenant", (b"x",))
 
 
@@ -169,7 +176,7 @@ def test_a_lease_that_runs_out_is_a_failure_like_a_nack() -> None:
     turns, ids = leased(2)
     assert turns.wait(30 * SECOND - 1).ids() == []
     entries = turns.wait(1).entries()
-    assert [entry[0][rows.ID_AT :] for entry in entries] == ids
+    assert [message_id(entry) for entry in entries] == ids
     assert [entry[ATTEMPTS] for entry in entries] == [1, 1]
 
 
@@ -195,9 +202,9 @@ def test_leases_run_out_each_at_its_own_time() -> None:
     turns.wait(400 * MS)
     turns.enqueue("q")
     first = turns.wait(600 * MS)
-    assert [entry[0][rows.ID_AT :] for entry in first.entries()] == [id_of(1)]
+    assert [message_id(entry) for entry in first.entries()] == [id_of(1)]
     second = turns.wait(400 * MS)
-    assert [entry[0][rows.ID_AT :] for entry in second.entries()] == [id_of(2)]
+    assert [message_id(entry) for entry in second.entries()] == [id_of(2)]
 
 
 def test_an_expiry_that_comes_too_late_changes_nothing() -> None:
@@ -270,7 +277,7 @@ def test_a_graceful_leave_hands_messages_back_to_their_old_place_without_an_atte
     turns.ack("q", [ids[1]])
     assert turns.leave("q", "c", release=True).replies == [3]
     entries = turns.consume("q", "d").entries()
-    assert [entry[0][rows.ID_AT :] for entry in entries] == [ids[0], ids[2], ids[3]]
+    assert [message_id(entry) for entry in entries] == [ids[0], ids[2], ids[3]]
     assert [entry[ATTEMPTS] for entry in entries] == [0, 0, 0]
 
 
@@ -315,7 +322,7 @@ def test_a_goodbye_hands_back_what_departed_consumers_of_the_connection_hold() -
     assert turns.turn(HandBack("q", 1)).replies == [2]
     assert turns.queue("q").pending == 2
     entries = turns.consume("q", "next", connection=3).entries()
-    assert [entry[0][rows.ID_AT :] for entry in entries] == ids[:2]
+    assert [message_id(entry) for entry in entries] == ids[:2]
     assert [entry[ATTEMPTS] for entry in entries] == [0, 0]
     assert {one[0].consumer.id for one in turns.queue("q").leased.values() if one[0].consumer} == {
         "other",
@@ -347,7 +354,7 @@ def test_counters_tell_what_happened() -> None:
 
 def test_the_journal_hears_every_end_of_a_lease() -> None:
     turns, ids = leased(5)
-    turns.machine.state.journal = True
+    turns.machine.tell_events(True)
     events = turns.ack("q", ids[:1]).events
     events += turns.nack("q", ids[1:2]).events
     events += turns.nack("q", ids[2:3], DEAD_LETTER).events
@@ -355,19 +362,25 @@ def test_the_journal_hears_every_end_of_a_lease() -> None:
     turns.policy.on_failure_says = FailureVerdict(False, 1_000)
     events += turns.wait(30 * SECOND).events
     told = [(one.event, one.attempt) for one in events]
-    for expected in [(ACKED, 0), (NACKED, 1), (REQUEUED, 1), (DEAD_LETTERED, 1), (EXPIRED, 1)]:
+    for expected in [
+        (EVENT_ACKED, 0),
+        (EVENT_NACKED, 1),
+        (EVENT_REQUEUED, 1),
+        (EVENT_DEAD_LETTERED, 1),
+        (EVENT_EXPIRED, 1),
+    ]:
         assert expected in told
-    dead = next(one for one in events if one.event == DEAD_LETTERED)
+    dead = next(one for one in events if one.event == EVENT_DEAD_LETTERED)
     assert (dead.queue, dead.source_queue, dead.error) == ("q.dlq", "q", "failed")
-    expired = next(one for one in events if one.event == EXPIRED)
+    expired = next(one for one in events if one.event == EVENT_EXPIRED)
     assert expired.error == "visibility timeout expired"
 
 
 def test_the_journal_hears_of_messages_handed_back() -> None:
     turns, ids = leased(2)
-    turns.machine.state.journal = True
+    turns.machine.tell_events(True)
     events = turns.leave("q", "c", release=True).events
-    assert [one.message_id for one in events if one.event == RELEASED] == ids
+    assert [one.message_id for one in events if one.event == EVENT_RELEASED] == ids
 
 
 def test_a_retry_in_the_moment_a_delay_ended_is_not_claimed_by_the_old_lease() -> None:

@@ -9,6 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from fila.core.command import Ack, Enqueue
+from fila.core.entry import message_id
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment
 from tests.core.turn import Turns
@@ -46,7 +47,7 @@ def serve(turns: Turns, messages: int, prefetches: list[int]) -> list[bytes]:
         served += outcome.keys()
         for delivery in outcome.deliveries:
             held.setdefault(delivery.consumer.id, []).extend(
-                entry[0][20:] for entry in delivery.entries
+                message_id(entry) for entry in delivery.entries
             )
         at += 1
     return served[:messages]

@@ -7,13 +7,13 @@ from tests.core.turn import SECOND, Turns
 
 
 def stats_of(turns: Turns, queue: str = "q", keys_max: int = 100) -> QueueStats:
-    found = stats(turns.machine, queue, keys_max)
+    found = stats(turns.machine.state, queue, keys_max)
     assert isinstance(found, QueueStats)
     return found
 
 
 def test_an_unknown_queue_has_no_stats() -> None:
-    found = stats(Turns().machine, "q", 10)
+    found = stats(Turns().machine.state, "q", 10)
     assert isinstance(found, Rejection)
     assert found.code == QUEUE_NOT_FOUND
 
@@ -86,7 +86,7 @@ def test_summaries_are_sorted_by_name() -> None:
     turns.create("a")
     turns.enqueue("b", count=3)
     turns.consume("b", prefetch=1)
-    assert [one[:4] for one in summaries(turns.machine)] == [
+    assert [one[:4] for one in summaries(turns.machine.state)] == [
         ("a", 0, 0, 0),
         ("a.dlq", 0, 0, 0),
         ("b", 2, 1, 1),

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from fila.core import rows
-from fila.core.batch import Batch
 from fila.core.command import Ack, Command, Consume, Enqueue, Expire, ExtendBatch, Lease, Release
 from fila.core.effects import Effects
 from fila.core.load import load
 from fila.core.policy import Defaults
 from fila.core.rejection import MESSAGE_NOT_FOUND, NOT_A_DLQ, OK, QUEUE_NOT_FOUND, Rejection
+from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings
 from fila.core.turn import Applied, Turn
 from fila.core.verdict import DEFAULT_ASSIGNMENT
@@ -196,7 +196,7 @@ class Held:
         self.callbacks: list[Callable[[], None]] = []
         self.left: list[str] = []
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         if batches:
             self.store.write(batches)
         self.callbacks.append(committed)

@@ -6,7 +6,7 @@ import pytest
 
 from fila.core import rows
 from fila.core.command import Ack, DeleteQueue
-from fila.core.lane import ATTEMPTS
+from fila.core.entry import ATTEMPTS, message_id
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns
@@ -95,7 +95,7 @@ def test_a_redrive_moves_what_nobody_has_read() -> None:
         turns.nack("q", ids[-1:], DEAD_LETTER)
         turns.wait(MS)
     again = turns.restart()
-    assert [one[0][rows.ID_AT :] for one in again.machine.oldest("q.dlq", 10)] == ids
+    assert [message_id(one) for one in again.machine.oldest("q.dlq", 10)] == ids
     assert again.redrive("q.dlq", 10).replies == [4]
     assert again.drain("q", "d").ids() == ids
     assert again.restart().queue("q.dlq").pending == 0
@@ -145,7 +145,7 @@ def test_a_retry_delay_after_the_restart_does_not_overtake_the_backlog() -> None
     again.nack("q", ids[:1], FailureVerdict(False, 1_000), connection=0)
     again.wait(2 * SECOND)
     entries = again.drain("q", "b").entries()
-    assert [one[0][rows.ID_AT :] for one in entries] == [ids[1], ids[2], ids[0]]
+    assert [message_id(one) for one in entries] == [ids[1], ids[2], ids[0]]
     assert [one[ATTEMPTS] for one in entries] == [0, 0, 1]
 
 

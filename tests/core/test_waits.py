@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fila.core.command import Ack, Consume
-from fila.core.effect import DELIVERED, Waits
+from fila.core.effect import EVENT_DELIVERED
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
+from fila.core.waits import Waits
 from tests.core.turn import MS, SECOND, Outcome, Turns
 
 ONE_AT_A_TIME = Settings(pass_messages=1)
@@ -35,7 +36,7 @@ def slowly(turns: Turns, passes: int) -> list[tuple[bytes, Waits]]:
 
 def adds_up(outcome: Outcome) -> None:
     for event in outcome.events:
-        if event.event == DELIVERED:
+        if event.event == EVENT_DELIVERED:
             assert event.waits is not None
             assert sum(event.waits) == event.ts_ns - event.since_ns
             assert min(event.waits) >= 0, event.waits
@@ -285,7 +286,9 @@ def test_the_split_goes_on_across_a_restart() -> None:
     turns = turns.restart(after_ns=SECOND // 4)
     outcome = turns.consume("q", "d", connection=2)
     outcome.extend(turns.wait(3 * SECOND))
-    throttled = [one for one in outcome.events if one.throttle_keys and one.event == DELIVERED]
+    throttled = [
+        one for one in outcome.events if one.throttle_keys and one.event == EVENT_DELIVERED
+    ]
     first, second = [one.waits for one in throttled]
     # Half a second behind the bucket, a quarter nobody was there, and a quarter behind it again.
     assert first == parts(throttled=SECOND * 3 // 4, no_consumer=SECOND // 4)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fila.core import rows
-from fila.core.batch import Batch
+from fila.core.applies import Reply
 from fila.core.command import (
     Ack,
     Command,
@@ -22,17 +21,19 @@ from fila.core.command import (
     Redrive,
     SetConfig,
 )
-from fila.core.effect import BatchLeased, Delivery, Ended, Event, Waits
+from fila.core.effect import BatchLeased, Delivery, Ended, Event
 from fila.core.effects import Effects
-from fila.core.lane import Entry
+from fila.core.entry import Entry, message_id
 from fila.core.load import load
-from fila.core.machine import Machine, Reply
+from fila.core.machine import Machine
 from fila.core.queue import Queue
 from fila.core.rejection import OK
+from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings
 from fila.core.trail import Trail
 from fila.core.turn import Turn
 from fila.core.verdict import RETRY_NOW, Assignment, FailedItem, FailureVerdict
+from fila.core.waits import Waits
 from fila.storage.memory import MemoryStore
 
 US = 1_000
@@ -51,7 +52,7 @@ class Outcome(NamedTuple):
     """What one or more turns let go."""
 
     replies: list[Reply]
-    batches: list[Batch]
+    batches: list[RowBatch]
     deliveries: list[Delivery]
     ended: list[Ended]
     events: list[Event]
@@ -66,7 +67,7 @@ class Outcome(NamedTuple):
         ]
 
     def ids(self, consumer: str | None = None) -> list[bytes]:
-        return [entry[0][rows.ID_AT :] for entry in self.entries(consumer)]
+        return [message_id(entry) for entry in self.entries(consumer)]
 
     def keys(self) -> list[bytes]:
         """The fairness keys, in the order they were served."""
@@ -126,14 +127,14 @@ class Turns:
         self.journal = journal
         self.policy = Decided()
         self.machine: Machine = load(self.store, self.settings, now)
-        self.machine.state.journal = journal
+        self.machine.tell_events(journal)
         self.driven = Turn(self.machine, self.policy, self, self)
-        self._batches: list[Batch] = []
+        self._batches: list[RowBatch] = []
         self._effects: Effects
 
     # --- what the turn gives
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         self._batches = batches
         if batches:
             self.store.write(batches)
@@ -279,7 +280,7 @@ class Turns:
 
     def redrive(self, dlq: str, count: int, key: bytes = b"k", weight: int = 1) -> Outcome:
         oldest = self.machine.oldest(dlq, count)
-        ids = [entry[0][rows.ID_AT :] for entry in oldest]
+        ids = [message_id(entry) for entry in oldest]
         return self.turn(Redrive(dlq, ids, [Assignment(key, weight, ())] * len(ids)))
 
     def drain(self, queue: str, consumer: str = "c", connection: int = 1) -> Outcome:

@@ -14,6 +14,7 @@ import pytest
 
 from fila.core import rows
 from fila.core.effect import Delivery
+from fila.core.entry import message_id
 from fila.core.rejection import OK
 from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.memory import MemoryStore
@@ -73,7 +74,7 @@ class Session:
     def settle(self) -> None:
         for number, (queue, client) in enumerate(self.clients.items()):
             found = [one for one in client.got if isinstance(one, Delivery)]
-            ids = [entry[0][rows.ID_AT :] for one in found for entry in one.entries]
+            ids = [message_id(entry) for one in found for entry in one.entries]
             client.got.clear()
             acks = [id for id in ids if self.chance.random() < 0.7]
             nacks = [id for id in ids if id not in set(acks) and self.chance.random() < 0.5]

@@ -73,10 +73,17 @@ def test_whole_trails_give_the_same_rows_as_their_single_events() -> None:
         assert [len(trail) for trail in trails] == [len(trail.expand()) for trail in trails]
         seen = {event.event for event in events}
         assert seen >= {
-            effect.ENQUEUED, effect.DELIVERED, effect.ACKED, effect.NACKED, effect.REQUEUED,
-            effect.PARKED, effect.THROTTLED, effect.STALLED, effect.WEIGHT_CHANGED,
-            effect.RELEASED,
-        }  # fmt: skip
+            effect.EVENT_ENQUEUED,
+            effect.EVENT_DELIVERED,
+            effect.EVENT_ACKED,
+            effect.EVENT_NACKED,
+            effect.EVENT_REQUEUED,
+            effect.EVENT_PARKED,
+            effect.EVENT_THROTTLED,
+            effect.EVENT_STALLED,
+            effect.EVENT_WEIGHT_CHANGED,
+            effect.EVENT_RELEASED,
+        }
 
 
 def test_an_event_in_the_middle_of_a_run_keeps_its_place() -> None:
@@ -85,16 +92,19 @@ def test_an_event_in_the_middle_of_a_run_keeps_its_place() -> None:
         for trail in lively_trails(seed):
             kinds = [event.event for event in trail]
             first, last = (
-                (kinds.index(effect.ENQUEUED), len(kinds) - kinds[::-1].index(effect.ENQUEUED))
-                if effect.ENQUEUED in kinds
+                (
+                    kinds.index(effect.EVENT_ENQUEUED),
+                    len(kinds) - kinds[::-1].index(effect.EVENT_ENQUEUED),
+                )
+                if effect.EVENT_ENQUEUED in kinds
                 else (0, 0)
             )
             for at in range(first, last):
-                if kinds[at] == effect.WEIGHT_CHANGED:
+                if kinds[at] == effect.EVENT_WEIGHT_CHANGED:
                     # The message that brought the new weight comes right after it.
                     after = trail.expand()[at + 1]
                     assert (after.event, after.weight) == (
-                        effect.ENQUEUED,
+                        effect.EVENT_ENQUEUED,
                         trail.expand()[at].weight,
                     )
                     broken += 1

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fila.core.effect import DELIVERED, ENQUEUED, Event, Waits
+from fila.core.effect import EVENT_DELIVERED, EVENT_ENQUEUED, Event
+from fila.core.waits import Waits
 from fila.journal import files, reader
 from fila.journal.columns import Enqueued, config_batch, events_batch, messages_batch
 from fila.journal.files import HotFile, Stream
@@ -21,7 +22,9 @@ STREAM = Stream("events", "fila", 7)
 
 
 def enqueued(number: int, ts: int = NOW) -> Event:
-    return Event(ts, ENQUEUED, "q", number.to_bytes(16, "big"), fairness_key=b"acme", weight=1)
+    return Event(
+        ts, EVENT_ENQUEUED, "q", number.to_bytes(16, "big"), fairness_key=b"acme", weight=1
+    )
 
 
 def batch(first: int, count: int) -> object:
@@ -32,7 +35,7 @@ def batch(first: int, count: int) -> object:
 def test_the_parts_of_a_wait_add_up_to_the_microsecond(parts: list[int], start: int) -> None:
     since = NOW + start
     waits = Waits(*parts)
-    event = Event(since + sum(parts), DELIVERED, "q", bytes(16), since_ns=since, waits=waits)
+    event = Event(since + sum(parts), EVENT_DELIVERED, "q", bytes(16), since_ns=since, waits=waits)
     (row,) = events_batch([event], 1, "fila", 7).to_pylist()
     names = ("retry", "throttled", "no_consumer", "own", "turn")
     whole = (event.ts_ns // 1000) - (since // 1000)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fila.core.effect import ENQUEUED, Event
+from fila.core.effect import EVENT_ENQUEUED, Event
 from fila.core.trail import Trail, trail_of
 from fila.journal import files, reader
 from fila.journal.files import HotFile
@@ -19,7 +19,7 @@ from fila.journal.writer import Journal, JournalSettings
 
 
 def events(count: int) -> Trail:
-    return trail_of([Event(time.time_ns(), ENQUEUED, "q", bytes(16)) for _ in range(count)])
+    return trail_of([Event(time.time_ns(), EVENT_ENQUEUED, "q", bytes(16)) for _ in range(count)])
 
 
 def journal(path: Path, **settings: Any) -> Journal:
@@ -120,9 +120,9 @@ def test_events_that_cannot_be_written_down_are_counted_and_the_others_written(
     writer = journal(tmp_path, flush_s=0.01)
     writer.record(events(3))
     wait_for(lambda: writer.status().written == 3)
-    writer.record(trail_of([Event(time.time_ns(), ENQUEUED, "q", fairness_key=b"\xff")]))
+    writer.record(trail_of([Event(time.time_ns(), EVENT_ENQUEUED, "q", fairness_key=b"\xff")]))
     wait_for(lambda: writer.status().dropped == 1)
-    writer.record(trail_of([Event(time.time_ns(), ENQUEUED, "q", weight=1 << 80)]))
+    writer.record(trail_of([Event(time.time_ns(), EVENT_ENQUEUED, "q", weight=1 << 80)]))
     wait_for(lambda: writer.status().dropped == 2)
     writer.record(events(5))
     writer.close()

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.server.flusher import Flusher
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
 
-ROW = [Batch(0, 1, [(PUT | rows.DEFAULT, b"key", b"value")])]
+ROW = [RowBatch(0, 1, [(PUT | rows.DEFAULT, b"key", b"value")])]
 
 
 class SlowStore(MemoryStore):
@@ -42,7 +42,7 @@ class Bench:
         self.flusher = Flusher(self.store, asyncio.get_running_loop(), self.faults.append)
         self.told: list[str] = []
 
-    def commit(self, name: str, batches: list[Batch]) -> None:
+    def commit(self, name: str, batches: list[RowBatch]) -> None:
         self.flusher.commit(batches, lambda: self.told.append(name))
 
     async def until(self, condition: Callable[[], object]) -> None:

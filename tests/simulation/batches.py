@@ -7,8 +7,9 @@ an end by time counts an attempt only where that was asked for.
 from __future__ import annotations
 
 from fila.core import rejection
+from fila.core.applies import Reply
 from fila.core.command import AckBatch, ExpireBatch, ExtendBatch, Lease, ReleaseBatch, Withdraw
-from fila.core.machine import Reply
+from fila.core.entry import message_id
 from fila.core.rejection import Rejection
 
 from . import events
@@ -82,7 +83,7 @@ def collect(books: Books, turn: Record) -> None:
         (
             one.request,
             one.again,
-            [entry[0][20:] for entry in one.entries],
+            [message_id(entry) for entry in one.entries],
             one.expires_ns,
             one.gone,
         )
@@ -138,7 +139,7 @@ def _lease(books: Books, queue: Queue, command: Lease, reply: Reply) -> None:
     queue.gain_credit(consumer, books.now)
     if books.journal:
         events.expect_consumer(
-            books.events, events.CONSUMER_JOINED, queue, consumer, command.max_messages
+            books.events, events.EVENT_CONSUMER_JOINED, queue, consumer, command.max_messages
         )
 
 
@@ -171,7 +172,7 @@ def _expire(books: Books, queue: Queue, command: ExpireBatch, reply: Reply) -> N
     for id, verdict in zip(command.ids, command.verdicts, strict=True):
         queue.counted["expired"] += 1
         message = queue.leased[id]
-        books.fail(queue, message, verdict, events.EXPIRED, "visibility timeout expired")
+        books.fail(queue, message, verdict, events.EVENT_EXPIRED, "visibility timeout expired")
 
 
 def _ack(books: Books, queue: Queue, batch: Batch) -> None:
@@ -183,7 +184,7 @@ def _ack(books: Books, queue: Queue, batch: Batch) -> None:
         books.gone[id] = "acked"
         queue.counted["acked"] += 1
         if books.journal:
-            events.expect(books.events, events.ACKED, message, lane)
+            events.expect(books.events, events.EVENT_ACKED, message, lane)
 
 
 def _take_over(books: Books, queue: Queue, batch: Batch, consumer: Consumer) -> None:
@@ -210,7 +211,7 @@ def _stop_filling(books: Books, batch: Batch) -> None:
         del queue.batches[batch.name]
     if books.journal:
         credit = consumer.held - consumer.prefetch
-        events.expect_consumer(books.events, events.CONSUMER_LEFT, queue, consumer, credit)
+        events.expect_consumer(books.events, events.EVENT_CONSUMER_LEFT, queue, consumer, credit)
 
 
 def _chosen(queue: Queue, name: str, below: int | None, reply: Reply) -> list[Batch]:

@@ -126,14 +126,14 @@ class Books:
         if dlq is None:
             self.store(message, lane, verdict.delay_ms)
             if self.journal:
-                events.expect(self.events, events.REQUEUED, message, error=error)
+                events.expect(self.events, events.EVENT_REQUEUED, message, error=error)
             return
         lane = self.lane(dlq, lane.key.name, lane.throttle_keys)
         fair.weight_changes(lane.key, message.weight)
         self.store(message, lane, 0)
         if self.journal:
             events.expect(
-                self.events, events.DEAD_LETTERED, message, error=error, source=queue.name
+                self.events, events.EVENT_DEAD_LETTERED, message, error=error, source=queue.name
             )
 
     def release(self, queue: Queue, leases: list[Lease]) -> int:
@@ -153,7 +153,7 @@ class Books:
         self.put(message)
         queue.counted["released"] += 1
         if self.journal:
-            events.expect(self.events, events.RELEASED, message)
+            events.expect(self.events, events.EVENT_RELEASED, message)
 
     # --- queues
 
@@ -169,7 +169,7 @@ class Books:
     def add_queue(self, name: str, visibility_ms: int, owner: str) -> None:
         self.queues[name] = Queue(name, visibility_ms, owner, self.now)
         if self.journal:
-            events.expect_plain(self.events, events.QUEUE_CREATED, name)
+            events.expect_plain(self.events, events.EVENT_QUEUE_CREATED, name)
 
     def drop_queue(self, queue: Queue) -> None:
         del self.queues[queue.name]
@@ -185,7 +185,7 @@ class Books:
             for request in batch.requests:
                 self.told.append((request, False, [], 0, True))
         if self.journal:
-            events.expect_plain(self.events, events.QUEUE_DELETED, queue.name)
+            events.expect_plain(self.events, events.EVENT_QUEUE_DELETED, queue.name)
 
     def _delete(self, message: Message) -> None:
         del self.messages[message.id]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fila.core import rejection
+from fila.core.applies import Reply
 from fila.core.command import (
     Ack,
     Consume,
@@ -27,7 +28,6 @@ from fila.core.command import (
     ResumeQueue,
     SetConfig,
 )
-from fila.core.machine import Reply
 from fila.core.rejection import Rejection
 from fila.core.verdict import RETRY_NOW, FailureVerdict
 
@@ -102,7 +102,7 @@ def _store(books: Books, queue: Queue, command: Enqueue) -> None:
         fair.weight_changes(lane.key, weight)
         books.store(message, lane, delay_ms)
         if books.journal:
-            events.expect(books.events, events.ENQUEUED, message)
+            events.expect(books.events, events.EVENT_ENQUEUED, message)
 
 
 def _ack(books: Books, command: Ack, reply: Reply, asked: object) -> None:
@@ -121,7 +121,7 @@ def _ack(books: Books, command: Ack, reply: Reply, asked: object) -> None:
         del books.messages[id]
         books.gone[id] = "acked"
         if books.journal:
-            events.expect(books.events, events.ACKED, message, lane)
+            events.expect(books.events, events.EVENT_ACKED, message, lane)
         codes.append(rejection.OK)
     queue.counted["acked"] += codes.count(rejection.OK)
     _same_codes(books, "Ack", reply, codes, due)
@@ -141,7 +141,7 @@ def _nack(books: Books, command: Nack, reply: Reply, asked: object) -> None:
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         queue.counted["nacked"] += 1
-        books.fail(queue, message, verdict, events.NACKED, error)
+        books.fail(queue, message, verdict, events.EVENT_NACKED, error)
         codes.append(rejection.OK)
     _same_codes(books, "Nack", reply, codes, due)
 
@@ -179,7 +179,7 @@ def expire(books: Books, command: Expire, reply: Reply) -> None:
     for id, verdict in zip(command.ids, command.verdicts, strict=True):
         message = queue.leased[id]
         queue.counted["expired"] += 1
-        books.fail(queue, message, verdict, events.EXPIRED, "visibility timeout expired")
+        books.fail(queue, message, verdict, events.EVENT_EXPIRED, "visibility timeout expired")
 
 
 def _release(books: Books, command: Release, reply: Reply, asked: object) -> None:
@@ -213,7 +213,9 @@ def _consume(books: Books, command: Consume, reply: Reply, asked: object) -> Non
     queue.connections[consumer.connection] = queue.connections.get(consumer.connection, 0) + 1
     queue.gain_credit(consumer, books.now)
     if books.journal:
-        events.expect_consumer(books.events, events.CONSUMER_JOINED, queue, consumer, prefetch)
+        events.expect_consumer(
+            books.events, events.EVENT_CONSUMER_JOINED, queue, consumer, prefetch
+        )
 
 
 def _leave(books: Books, command: Leave, reply: Reply, asked: object) -> None:
@@ -234,7 +236,7 @@ def _leave(books: Books, command: Leave, reply: Reply, asked: object) -> None:
     leases = list(consumer.leases.values()) if command.release else []
     same("reply to Leave", reply, books.release(queue, leases))
     if books.journal:
-        events.expect_consumer(books.events, events.CONSUMER_LEFT, queue, consumer, -credit)
+        events.expect_consumer(books.events, events.EVENT_CONSUMER_LEFT, queue, consumer, -credit)
 
 
 def _hold(books: Books, command: Hold, reply: Reply, asked: object) -> None:
@@ -302,7 +304,7 @@ def redrive(books: Books, command: Redrive, reply: Reply) -> None:
         fair.weight_changes(lane.key, message.weight)
         books.store(message, lane, 0)
         if books.journal:
-            events.expect(books.events, events.REDRIVEN, message, source=dlq.name)
+            events.expect(books.events, events.EVENT_REDRIVEN, message, source=dlq.name)
 
 
 def _set_config(books: Books, command: SetConfig, reply: Reply, asked: object) -> None:
@@ -320,7 +322,7 @@ def _set_config(books: Books, command: SetConfig, reply: Reply, asked: object) -
         for queue in books.queues.values():
             queue.shared = {}
     if books.journal:
-        events.expect_plain(books.events, events.CONFIG_CHANGED, "")
+        events.expect_plain(books.events, events.EVENT_CONFIG_CHANGED, "")
 
 
 def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: object) -> None:

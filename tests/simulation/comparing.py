@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fila.core import rows
+from fila.core.entry import BODY, ENTRY_BYTES, KEY
 from fila.core.explain import explain
 from fila.core.fairness import FairnessKey
-from fila.core.lane import BODY, DELAYED, EMPTY, ENTRY_BYTES, HELD, KEY, PARKED, READY, Lane
+from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_PARKED, LANE_PAUSED, LANE_READY, Lane
 from fila.core.ledger import ROWS_MAX
 from fila.core.machine import Machine
 from fila.core.queue import Queue
@@ -63,7 +64,7 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     messages = state.settings.page_messages + lanes * (1 + stored_max)
     if window_bytes > limit + messages * (ENTRY_BYTES + bodies_max):
         raise Violation("bounded memory", f"the windows hold {window_bytes} bytes")
-    names = {one.name for one in summaries(machine)}
+    names = {one.name for one in summaries(machine.state)}
     _same("summaries", names, auditor.queues.keys())
     _check_snapshot(auditor, state)
     _check_explanations(auditor, state)
@@ -104,7 +105,7 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
     )
     _same(
         f"{name}: batches",
-        {one.name: batch_numbers(one) for one in queue.batches.values()},
+        {one.name: batch_numbers(one) for one in queue.lease_batches.values()},
         {
             one.name: (
                 one.consumer is not None,
@@ -147,9 +148,9 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
             what = f"{name}/{key.name!r} {lane.throttle_keys}"
             _same(f"{what}: weight", live_key.weight, key.weight)
             _same(f"{what}: counts", (live.pending, live.leased), (lane.pending, lane.leased))
-            ready = (READY, PARKED) if lane.has_ready(now) else (DELAYED,)
+            ready = (LANE_READY, LANE_PARKED) if lane.has_ready(now) else (LANE_DELAYED,)
             if key.paused and lane.has_ready(now):
-                ready = (HELD,)
+                ready = (LANE_PAUSED,)
             if lane.pending and live.state not in ready and not lane.is_hazy(now):
                 raise Violation("lane state", f"{what} is {live.state}, not in {ready}")
 
@@ -160,7 +161,7 @@ def _check_ring(queue: Queue) -> None:
     _same(f"{queue.name}: ring keys", ring.keys, len(active))
     _same(f"{queue.name}: ring weight", ring.weight, sum(key.weight for key in active))
     for key in queue.keys.values():
-        ready = [lane for lane in key.lanes.values() if lane.state == READY]
+        ready = [lane for lane in key.lanes.values() if lane.state == LANE_READY]
         _same(f"{queue.name}: {key.name!r} in the ring", key.active, bool(ready))
         _same(
             f"{queue.name}: {key.name!r} lanes", 1 + len(key.others) if key.lane else 0, len(ready)
@@ -189,7 +190,7 @@ def _check_window(lane: Lane, expected: model.Queue, settings: Settings, stored_
     else:
         _same(f"{what}: all of it", len(keys), lane.pending)
     if lane.pending == 0:
-        _same(f"{what}: state", lane.state, EMPTY)
+        _same(f"{what}: state", lane.state, LANE_EMPTY)
         return size
     of_model = expected.keys[lane.key.name].lanes[lane.throttle_keys]
     pages = max(settings.window_messages, settings.page_messages) + settings.page_messages
@@ -212,7 +213,7 @@ def _tied(lane: model.Lane, id: bytes, count: int) -> bool:
 
 
 def _check_stats(machine: Machine, expected: model.Queue) -> None:
-    found = stats(machine, expected.name, 1_000)
+    found = stats(machine.state, expected.name, 1_000)
     assert isinstance(found, QueueStats)
     _same(
         f"{expected.name}: stats",
@@ -264,7 +265,7 @@ def _check_bounds(state: State) -> None:
     armed = sum(1 for bucket in state.buckets.values() if bucket.armed_ns)
     for queue in state.queues.values():
         armed += queue.armed_ns != 0
-        armed += sum(1 for batch in queue.batches.values() if batch.armed_ns)
+        armed += sum(1 for batch in queue.lease_batches.values() if batch.armed_ns)
         for key in queue.keys.values():
             armed += sum(1 for lane in key.lanes.values() if lane.armed_ns)
     if len(deadlines) > 2 * armed + 1_024 + 1:
@@ -275,8 +276,8 @@ def _check_bounds(state: State) -> None:
             if lane not in known or lane.line_of is not bucket:
                 raise Violation("bounded memory", f"{bucket.name!r} remembers a lane that is gone")
     for group in state.groups.values():
-        records = len(group._rows)
-        mentions = group._mentions if records > 1 else 0  # the newest record stays whatever it has
+        records = len(group.records)
+        mentions = group.mentions if records > 1 else 0  # the newest record stays whatever it has
         if mentions > state.settings.ledger_mentions or records > ROWS_MAX:
             raise Violation("bounded memory", f"the ledger of group {group.number} is too long")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fila.core.effect import Delivery
+from fila.core.entry import message_id
 
 from . import events, fair, waits
 from .books import Books
@@ -35,7 +36,7 @@ def follow(books: Books, delivery: Delivery) -> None:
     for entry, lane_seen, wait in zip(
         delivery.entries, delivery.lanes, delivery.waits, strict=True
     ):
-        message = _delivered_message(books, queue, entry[0][20:])
+        message = _delivered_message(books, queue, message_id(entry))
         lane = message.lane
         key = lane.key
         if not consumer.has_credit or size >= settings.delivery_bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fila.core import rows
 from fila.core.bucket import NS, Bucket
 from fila.core.lane import Lane
-from fila.core.lease_batch import LeaseBatch
+from fila.core.lease import LeaseBatch
 from fila.core.machine import Machine
 from fila.core.queue import Queue
 from fila.core.state import State
@@ -137,7 +137,7 @@ def _check_ledger_rows(state: State, store: MemoryStore) -> None:
     for key, _ in store.scan(rows.STATE, rows.LEDGER_PREFIX, b"h", _ALL, _ALL):
         group = int.from_bytes(key[1:5], "big")
         stored[group] = stored.get(group, 0) + 1
-    kept = {number: len(group._rows) for number, group in state.groups.items() if group._rows}
+    kept = {number: len(group.records) for number, group in state.groups.items() if group.records}
     _same("ledger rows on the disk", stored, kept)
     lanes = sum(len(key.lanes) for queue in state.queues.values() for key in queue.keys.values())
     stored_lanes = len(store.scan(rows.STATE, rows.LANE_PREFIX, b"m", _ALL, _ALL))
@@ -163,7 +163,7 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
         queue.pause,
         queue.key_pauses,
-        {one.name: batch_numbers(one)[1:] for one in queue.batches.values() if one.leases},
+        {one.name: batch_numbers(one)[1:] for one in queue.lease_batches.values() if one.leases},
     )
 
 

@@ -5,45 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fila.core.effect import (
-    ACKED,
-    CONFIG_CHANGED,
-    CONSUMER_JOINED,
-    CONSUMER_LEFT,
-    DEAD_LETTERED,
-    DELIVERED,
-    ENQUEUED,
-    EXPIRED,
-    NACKED,
-    PARKED,
-    QUEUE_CREATED,
-    QUEUE_DELETED,
-    REDRIVEN,
-    RELEASED,
-    REQUEUED,
-    STALLED,
-    THROTTLED,
-    WEIGHT_CHANGED,
+    EVENT_ACKED,
+    EVENT_CONFIG_CHANGED,
+    EVENT_CONSUMER_JOINED,
+    EVENT_CONSUMER_LEFT,
+    EVENT_DEAD_LETTERED,
+    EVENT_DELIVERED,
+    EVENT_ENQUEUED,
+    EVENT_EXPIRED,
+    EVENT_NACKED,
+    EVENT_PARKED,
+    EVENT_QUEUE_CREATED,
+    EVENT_QUEUE_DELETED,
+    EVENT_REDRIVEN,
+    EVENT_RELEASED,
+    EVENT_REQUEUED,
+    EVENT_STALLED,
+    EVENT_THROTTLED,
+    EVENT_WEIGHT_CHANGED,
     Event,
-    Waits,
 )
+from fila.core.waits import Waits
 
 from .model import Consumer, Key, Lane, Message, Queue
 from .turn import Violation
 
 __all__ = [
-    "ACKED",
-    "CONFIG_CHANGED",
-    "CONSUMER_JOINED",
-    "CONSUMER_LEFT",
-    "DEAD_LETTERED",
-    "ENQUEUED",
-    "EXPIRED",
-    "NACKED",
-    "QUEUE_CREATED",
-    "QUEUE_DELETED",
-    "REDRIVEN",
-    "RELEASED",
-    "REQUEUED",
+    "EVENT_ACKED",
+    "EVENT_CONFIG_CHANGED",
+    "EVENT_CONSUMER_JOINED",
+    "EVENT_CONSUMER_LEFT",
+    "EVENT_DEAD_LETTERED",
+    "EVENT_ENQUEUED",
+    "EVENT_EXPIRED",
+    "EVENT_NACKED",
+    "EVENT_QUEUE_CREATED",
+    "EVENT_QUEUE_DELETED",
+    "EVENT_REDRIVEN",
+    "EVENT_RELEASED",
+    "EVENT_REQUEUED",
     "Event",
     "expect",
     "expect_consumer",
@@ -54,7 +54,7 @@ __all__ = [
 
 PROMISE = "journal"
 # Events of lanes, keys and queues, between those of messages.
-BESIDE = (PARKED, THROTTLED, STALLED, WEIGHT_CHANGED)
+BESIDE = (EVENT_PARKED, EVENT_THROTTLED, EVENT_STALLED, EVENT_WEIGHT_CHANGED)
 
 
 def expect(
@@ -78,7 +78,7 @@ def expect(
     )
     _same(kind, seen, (key.queue.name, message.id, key.name, lane.throttle_keys))
     _same(f"{kind}: key_pending", event.key_pending, key.pending)
-    if kind == ACKED:
+    if kind == EVENT_ACKED:
         return
     _same(
         kind,
@@ -95,12 +95,12 @@ def expect_delivered(
     events: Iterator[Event], message: Message, consumer: str, waits: Waits
 ) -> None:
     """Called while the model still counts the message as pending."""
-    event = _next(events, DELIVERED)
+    event = _next(events, EVENT_DELIVERED)
     lane = message.lane
     key = lane.key
     queue = key.queue
     _same(
-        DELIVERED,
+        EVENT_DELIVERED,
         (event.queue, event.message_id, event.attempt, event.weight, event.consumer, event.waits),
         (queue.name, message.id, message.attempts, message.weight, consumer, waits),
     )

@@ -28,8 +28,8 @@ FAULTS = [
     # --- fairness
     fault(
         "an emptied key keeps its deficit",
-        "fila.core.state:State.make_unready",
-        "if state != PARKED or key.deficit == key.granted:\n                key.deficit = 0",
+        "fila.core.readiness:make_unready",
+        "if to != LANE_PARKED or key.deficit == key.granted:\n                key.deficit = 0",
         "pass",
         "if key.pending == 0:\n        key.deficit = 0",
         "pass",
@@ -54,7 +54,7 @@ FAULTS = [
     ),
     fault(
         "the weight goes to another key",
-        "fila.core.machine:_enqueue",
+        "fila.core.enqueuing:enqueue",
         "state.set_weight(queue, lane.key, weight)",
         "state.set_weight(queue, next(iter(keys.values())), weight)",
     ),
@@ -85,8 +85,8 @@ FAULTS = [
     ),
     fault(
         "a waiter is never woken",
-        "fila.core.state:State.park",
-        "self.arm_bucket(bucket)",
+        "fila.core.readiness:park",
+        "arm_bucket(state, bucket)",
         "pass",
     ),
     fault(
@@ -97,14 +97,14 @@ FAULTS = [
     ),
     fault(
         "the first in line takes every token",
-        "fila.core.state:State.wake_waiters",
+        "fila.core.readiness:wake_waiters",
         "if tokens < TOKEN:",
         "if tokens < bucket.tokens:",
     ),
     fault(
         "a visit that an empty bucket cuts off is forgotten",
-        "fila.core.state:State.make_unready",
-        "if state != PARKED or key.deficit == key.granted:",
+        "fila.core.readiness:make_unready",
+        "if to != LANE_PARKED or key.deficit == key.granted:",
         "if True:",
     ),
     # --- leases and settlement
@@ -123,8 +123,8 @@ FAULTS = [
     fault(
         "a consumer may ack another's lease",
         "fila.core.settlement:ack",
-        "if held is None or (consumes and held[0].held_by_other(connection)):",
-        "if held is None:",
+        "if found is None or (consumes and found[0].belongs_to_other(connection)):",
+        "if found is None:",
     ),
     fault(
         "a retry loses its delay",
@@ -147,8 +147,8 @@ FAULTS = [
     fault(
         "a released lease counts an attempt",
         "fila.core.settlement:_hand_back",
-        "(*entry[:5], now,",
-        "(*entry[:2], entry[2] + 1, *entry[3:5], now,",
+        "entry = waiting_anew(entry, now",
+        "entry = (*entry[:2], entry[2] + 1, *entry[3:])\n    entry = waiting_anew(entry, now",
     ),
     fault(
         "an expiry is ignored",
@@ -159,8 +159,8 @@ FAULTS = [
     fault(
         "a redrive keeps the attempts",
         "fila.core.redrive:redrive",
-        "state.store(target, id, 0, weight",
-        "state.store(target, id, entry[2], weight",
+        "store(state, target, id, 0, weight",
+        "store(state, target, id, entry[2], weight",
     ),
     # --- lease batches, releases and idempotency keys
     fault(
@@ -172,7 +172,7 @@ FAULTS = [
     fault(
         "a batch asked for again gives other messages",
         "fila.core.leasing:lease",
-        "batch = queue.batches.get(command.name)",
+        "batch = queue.lease_batches.get(command.name)",
         "batch = None",
     ),
     fault(
@@ -208,8 +208,8 @@ FAULTS = [
     fault(
         "an ack of a stream goes one batch too far",
         "fila.core.lease_batch:chosen",
-        "place[1] < below",
-        "place[1] <= below",
+        "numbered[1] < below",
+        "numbered[1] <= below",
     ),
     fault(
         "the row of a finished batch stays",
@@ -255,8 +255,8 @@ FAULTS = [
     ),
     fault(
         "an enqueue with keys loses its delays",
-        "fila.core.machine:_enqueue_keyed",
-        "[command.delays_ms[place] for place in kept],",
+        "fila.core.enqueuing:enqueue_keyed",
+        "[command.delays_ms[at] for at in kept],",
         "[0 for place in kept],",
     ),
     # --- consumers
@@ -294,7 +294,7 @@ FAULTS = [
     fault(
         "a page brings back what is leased",
         "fila.core.lane:Lane.page",
-        "if key[rows.ID_AT :] not in leased",
+        "if key[ID_AT:] not in leased",
         "",
     ),
     fault(
@@ -305,7 +305,7 @@ FAULTS = [
     ),
     fault(
         "a delayed message goes a millisecond early",
-        "fila.core.state:State.new_head",
+        "fila.core.readiness:new_head",
         "lane.head_stamp() > now",
         "lane.head_stamp() > now + MS",
     ),
@@ -324,7 +324,7 @@ FAULTS = [
     ),
     fault(
         "time on a bucket is not counted as throttled",
-        "fila.core.state:State.make_ready",
+        "fila.core.readiness:make_ready",
         "lane.throttled_ns += active_ns - lane.parked_since",
         "pass",
     ),
@@ -337,26 +337,26 @@ FAULTS = [
     # --- pauses and purges
     fault(
         "a paused queue still hands out",
-        "fila.core.pausing:_pause_queue",
+        "fila.core.pausing:pause_queue",
         "queue.ready = deque()",
         "pass",
     ),
     fault(
         "a paused key keeps its turns",
-        "fila.core.pausing:_pause_key",
-        "state.make_unready(lane, HELD)",
+        "fila.core.pausing:pause_key",
+        "make_unready(state, lane, LANE_PAUSED)",
         "pass",
     ),
     fault(
         "a message for a paused key gets it turns",
-        "fila.core.state:State.make_ready",
+        "fila.core.readiness:make_ready",
         "if key.pause is not None:",
         "if False:",
     ),
     fault(
         "a resumed key stays out of the ring",
-        "fila.core.pausing:_resume_key",
-        "state.make_ready(lane)",
+        "fila.core.pausing:resume_key",
+        "make_ready(state, lane)",
         "pass",
     ),
     fault(
@@ -391,8 +391,8 @@ FAULTS = [
     ),
     fault(
         "a page brings back what was purged in the same turn",
-        "fila.core.state:State.fill_window",
-        "if lane not in self.purged:",
+        "fila.core.pending:fill_window",
+        "if lane not in state.purged:",
         "if True:",
     ),
     fault(

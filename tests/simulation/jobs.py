@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 
 from fila.core import rejection
+from fila.core.applies import Reply
 from fila.core.command import Expire, ExpireBatch, Purge, Redrive
-from fila.core.machine import Reply
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fila.core import effect, rejection
+from fila.core.applies import Reply
 from fila.core.command import PauseKey, PauseQueue, Purge, ResumeKey, ResumeQueue
-from fila.core.machine import Reply
 from fila.core.rejection import Rejection
 
 from . import events
@@ -28,7 +28,7 @@ def pause_queue(books: Books, command: PauseQueue, reply: Reply, asked: object) 
         return
     same("reply to PauseQueue", reply, 0 if queue.paused else 1)
     if books.journal:
-        events.expect_plain(books.events, effect.QUEUE_PAUSED, queue.name)
+        events.expect_plain(books.events, effect.EVENT_QUEUE_PAUSED, queue.name)
     if queue.paused:
         return
     queue.paused = True
@@ -52,7 +52,7 @@ def resume_queue(books: Books, command: ResumeQueue, reply: Reply, asked: object
         queue.gain_credit(consumer, books.now)
     queue.benched = {}
     if books.journal:
-        events.expect_plain(books.events, effect.QUEUE_RESUMED, queue.name)
+        events.expect_plain(books.events, effect.EVENT_QUEUE_RESUMED, queue.name)
 
 
 def pause_key(books: Books, command: PauseKey, reply: Reply, asked: object) -> None:
@@ -62,7 +62,7 @@ def pause_key(books: Books, command: PauseKey, reply: Reply, asked: object) -> N
     key = _key(queue, command.fairness_key)
     same("reply to PauseKey", reply, 0 if key.paused else 1)
     if books.journal:
-        events.expect_plain(books.events, effect.KEY_PAUSED, queue.name)
+        events.expect_plain(books.events, effect.EVENT_KEY_PAUSED, queue.name)
     if key.paused:
         return
     key.paused = True
@@ -86,7 +86,7 @@ def resume_key(books: Books, command: ResumeKey, reply: Reply, asked: object) ->
     for lane in key.lanes.values():
         books.refresh(lane)
     if books.journal:
-        events.expect_plain(books.events, effect.KEY_RESUMED, queue.name)
+        events.expect_plain(books.events, effect.EVENT_KEY_RESUMED, queue.name)
 
 
 def purge(books: Books, command: Purge, reply: Reply, asked: object) -> None:
@@ -107,7 +107,7 @@ def purge(books: Books, command: Purge, reply: Reply, asked: object) -> None:
         books.refresh(lane)
         purged += count
         if books.journal:
-            event = events.expect_plain(books.events, effect.PURGED, queue.name)
+            event = events.expect_plain(books.events, effect.EVENT_PURGED, queue.name)
             same(
                 "purged event",
                 (event.fairness_key, event.throttle_keys, event.key_pending, event.reason),

@@ -43,15 +43,21 @@ def planted(one: Fault) -> Iterator[None]:
         owner = getattr(owner, part)
     sound = getattr(owner, name)
     broken = _broken(module.__dict__, sound, one)
-    # A method lives in its class; a function lives wherever it was imported to.
+    # A method lives in its class; a function lives wherever it was imported to, and in the tables
+    # that say which function follows which command.
     homes = [owner] if outer else [m for m in _modules() if m.__dict__.get(name) is sound]
+    rows = [] if outer else [(table, key) for table, key in _table_rows() if table[key] is sound]
     for home in homes:
         setattr(home, name, broken)
+    for table, key in rows:
+        table[key] = broken
     try:
         yield
     finally:
         for home in homes:
             setattr(home, name, sound)
+        for table, key in rows:
+            table[key] = sound
 
 
 def _broken(namespace: dict[str, Any], sound: Any, one: Fault) -> Any:
@@ -72,3 +78,13 @@ def _broken(namespace: dict[str, Any], sound: Any, one: Fault) -> Any:
 def _modules() -> list[Any]:
     ours = ("fila.", "tests.simulation.")
     return [module for name, module in sys.modules.items() if name.startswith(ours)]
+
+
+def _table_rows() -> list[tuple[dict[Any, Any], Any]]:
+    tables = [
+        value
+        for module in _modules()
+        for name, value in module.__dict__.items()
+        if name.startswith("_ON_") and isinstance(value, dict)
+    ]
+    return [(table, key) for table in tables for key in table]

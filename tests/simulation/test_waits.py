@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fila.core.command import PauseQueue, ResumeQueue, SetConfig
-from fila.core.effect import Waits
 from fila.core.settings import Settings
+from fila.core.waits import Waits
 
 from . import pauses, waits
 from .books import Books

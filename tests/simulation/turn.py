@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fila.core.applies import Reply
 from fila.core.command import Command
 from fila.core.effect import BatchLeased, Delivery, Ended, Event
 from fila.core.effects import Effects
-from fila.core.machine import Reply
+from fila.core.entry import message_id
 from fila.core.turn import Applied
 from fila.core.verdict import FailedItem
 
@@ -114,14 +115,14 @@ class Record:
             lines.append(f"  {type(command).__name__} {told} -> {_plain(reply)}")
         for delivery in self.deliveries:
             ids = ", ".join(
-                f"{_plain(entry[0][20:])} {lane.key.name.decode()}/"
+                f"{_plain(message_id(entry))} {lane.key.name.decode()}/"
                 f"{b'+'.join(lane.throttle_keys).decode()}#{entry[2]}"
                 for entry, lane in zip(delivery.entries, delivery.lanes, strict=True)
             )
             where = f"{delivery.consumer.queue.name} to {delivery.consumer.id}"
             lines.append(f"  delivered by {where}, lease {delivery.lease}: {ids}")
         for leased in self.batches_leased:
-            ids = " ".join(_plain(entry[0][20:]) for entry in leased.entries)
+            ids = " ".join(_plain(message_id(entry)) for entry in leased.entries)
             lines.append(f"  batch for request {leased.request}: {ids}")
         for number, count in self.answers or ():
             lines.append(f"  job {number} is done: {count}")

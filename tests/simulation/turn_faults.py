@@ -8,7 +8,7 @@ TURN_FAULTS = [
     # --- durability
     fault(
         "a folded ledger record is dropped",
-        "fila.core.ledger:Group._fold",
+        "fila.core.ledger:_fold",
         "ops.append(put_lane(lane, now))",
         "pass",
     ),

@@ -15,7 +15,7 @@ then: it has no retry part, whatever delay it once had, and its clocks are read 
 
 from __future__ import annotations
 
-from fila.core.effect import Waits
+from fila.core.waits import Waits
 
 from .model import Message
 from .tokens import NEVER_NS, TOLERANCE, Tokens

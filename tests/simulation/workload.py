@@ -26,8 +26,8 @@ from fila.core.command import (
     ResumeQueue,
     SetConfig,
 )
+from fila.core.entry import message_id
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
 from fila.core.verdict import Assignment, FailureVerdict
 
 from .batch_readers import BatchReaders
@@ -231,7 +231,7 @@ class Workload:
             return
         count = rng.randint(1, world.settings.redrive_messages)
         found = world.machine.oldest(queue, count)
-        ids = [entry[0][ID_AT:] for entry in found]
+        ids = [message_id(entry) for entry in found]
         world.apply(Redrive(queue, ids, [self.assignment() for _ in ids]), count)
 
     def stop(self, world: World) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from fila.core.batch import Batch
+from fila.core.applies import Reply
 from fila.core.command import (
     Command,
     Consume,
@@ -25,9 +25,10 @@ from fila.core.command import (
     SetConfig,
 )
 from fila.core.effects import Effects
+from fila.core.entry import message_id
 from fila.core.load import load
-from fila.core.machine import Machine, Reply
-from fila.core.rows import ID_AT
+from fila.core.machine import Machine
+from fila.core.row_batch import RowBatch
 from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreError
@@ -166,7 +167,7 @@ class World:
         self.unreleased.append(record)
         return partial(self._release, record, calls)
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         """The turn's committer: the production one, on a disk that may refuse."""
         self.record.wrote = bool(batches)
         crashes = self.profile.crashes
@@ -189,7 +190,7 @@ class World:
         record.answers = self.answers
         self.auditor.replay(record)
         for delivery in record.deliveries:
-            ids = [entry[0][ID_AT:] for entry in delivery.entries]
+            ids = [message_id(entry) for entry in delivery.entries]
             self.clients.receive(delivery.consumer.id, ids)
         for ended in record.ended:
             self.clients.remove(ended.consumer.id)
@@ -241,7 +242,7 @@ class World:
 
     # --- death and restart
 
-    def _refuse_write(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def _refuse_write(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         """The disk refuses this write. Nothing of the turn may be seen, and no later write."""
 
         def refuse() -> None:
@@ -315,7 +316,7 @@ class World:
         )
         self.covered = 0  # unsynced writes when the sync under way began
         self.machine: Machine = load(self.store, self.settings, self.clock_ns)
-        self.machine.state.journal = self.profile.journal
+        self.machine.tell_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
         self.own: list[Applied] = []  # commands the turn made itself
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from fila.core.effect import ACKED, Event
+from fila.core.effect import EVENT_ACKED, Event
 from fila.journal.columns import events_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.schema import arrow_schema
@@ -21,7 +21,7 @@ from tests.spark.conftest import BROKER, EPOCH, write
 
 def acked(count: int, first: int = 1) -> list[Event]:
     return [
-        Event(START + n * SECOND, ACKED, "q" if n % 2 else "other", id_of(n), 0, b"k")
+        Event(START + n * SECOND, EVENT_ACKED, "q" if n % 2 else "other", id_of(n), 0, b"k")
         for n in range(first, first + count)
     ]
 

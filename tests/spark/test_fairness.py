@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from fila.core.effect import DELIVERED, ENQUEUED, PARKED, SNAPSHOT, THROTTLED, Event
+from fila.core.effect import (
+    EVENT_DELIVERED,
+    EVENT_ENQUEUED,
+    EVENT_PARKED,
+    EVENT_SNAPSHOT,
+    EVENT_THROTTLED,
+    Event,
+)
 from fila.core.settings import Settings
 from fila.journal.recovery import gap_event
 from fila.spark.fairness import fairness, summary
@@ -16,15 +23,21 @@ BEGIN = START
 
 def snapshot(key: bytes, eligible: int, weight: int = 1, at: int = BEGIN) -> Event:
     return Event(
-        at, SNAPSHOT, "q", fairness_key=key, weight=weight, key_pending=eligible,
+        at, EVENT_SNAPSHOT, "q", fairness_key=key, weight=weight, key_pending=eligible,
         key_eligible=eligible,
     )  # fmt: skip
 
 
 def delivery(key: bytes, at: int, left: int, weight: int = 1) -> Event:
     return Event(
-        at, DELIVERED, "q", fairness_key=key, weight=weight, key_pending=left, key_eligible=left
-    )  # fmt: skip
+        at,
+        EVENT_DELIVERED,
+        "q",
+        fairness_key=key,
+        weight=weight,
+        key_pending=left,
+        key_eligible=left,
+    )
 
 
 def rows_of(frame):
@@ -88,7 +101,12 @@ def test_a_starved_key_is_seen_in_windows_without_events_of_its_own(journal: Jou
 def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(journal: Journal) -> None:
     events = [snapshot(b"free", 1000), snapshot(b"slow", 5)]
     parked = Event(
-        BEGIN + 500 * MS, PARKED, "q", fairness_key=b"slow", throttle_keys=(b"api",), key_pending=4
+        BEGIN + 500 * MS,
+        EVENT_PARKED,
+        "q",
+        fairness_key=b"slow",
+        throttle_keys=(b"api",),
+        key_pending=4,
     )
     events += [delivery(b"slow", BEGIN + 500 * MS, 4), parked]
     left = 1000
@@ -97,7 +115,7 @@ def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(journal: Journal) -> 
             left -= 1
             events.append(delivery(b"free", BEGIN + second * SECOND, left))
     throttled = Event(
-        BEGIN + 4 * SECOND, THROTTLED, "q", fairness_key=b"slow", throttle_keys=(b"api",),
+        BEGIN + 4 * SECOND, EVENT_THROTTLED, "q", fairness_key=b"slow", throttle_keys=(b"api",),
         since_ns=BEGIN + 500 * MS, key_pending=4, key_eligible=4,
     )  # fmt: skip
     events += [throttled, delivery(b"slow", BEGIN + 4 * SECOND, 3)]
@@ -110,7 +128,7 @@ def test_a_starved_key_with_throttle_keys_is_seen_too(journal: Journal) -> None:
     """Its bucket has tokens: nothing says that it is parked."""
     events = [snapshot(b"noisy", 1000), snapshot(b"starved", 5)]
     waiting = Event(
-        BEGIN, ENQUEUED, "q", fairness_key=b"starved", weight=1, throttle_keys=(b"api",),
+        BEGIN, EVENT_ENQUEUED, "q", fairness_key=b"starved", weight=1, throttle_keys=(b"api",),
         key_pending=6, key_eligible=6,
     )  # fmt: skip
     events.append(waiting)
@@ -143,7 +161,7 @@ def test_windows_that_a_gap_touches_are_marked_and_not_judged(journal: Journal) 
 def test_a_changed_weight_is_not_judged_in_its_window(journal: Journal) -> None:
     events = [snapshot(b"a", 100), snapshot(b"b", 100)]
     enqueued = Event(
-        BEGIN + SECOND, ENQUEUED, "q", fairness_key=b"a", weight=9, key_pending=101,
+        BEGIN + SECOND, EVENT_ENQUEUED, "q", fairness_key=b"a", weight=9, key_pending=101,
         key_eligible=101,
     )  # fmt: skip
     events += [enqueued, *[delivery(b"a", BEGIN + SECOND, 101 - n) for n in range(1, 10)]]

@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from pyspark.sql import functions as fn
 
-from fila.core.effect import ACKED, DELIVERED, EXPIRED, NACKED, Event, Waits
+from fila.core.effect import EVENT_ACKED, EVENT_DELIVERED, EVENT_EXPIRED, EVENT_NACKED, Event
+from fila.core.waits import Waits
 from fila.spark.delays import PARTS, delays, served_meanwhile
 from fila.spark.errors import errors
 from fila.spark.funnel import funnel, totals
@@ -19,9 +20,18 @@ from tests.spark.conftest import Journal
 def delivered(number: int, key: bytes, at_ms: int, waits: Waits, attempt: int = 0) -> Event:
     at = START + at_ms * MS
     return Event(
-        at, DELIVERED, "q", id_of(number), attempt, key, 1, waits=waits, since_ns=at - sum(waits),
-        ready_ns=at - sum(waits) + waits.retry, enqueued_ns=at - sum(waits),
-    )  # fmt: skip
+        at,
+        EVENT_DELIVERED,
+        "q",
+        id_of(number),
+        attempt,
+        key,
+        1,
+        waits=waits,
+        since_ns=at - sum(waits),
+        ready_ns=at - sum(waits) + waits.retry,
+        enqueued_ns=at - sum(waits),
+    )
 
 
 def test_waits_are_split_by_cause_and_the_longest_comes_first(journal: Journal) -> None:
@@ -70,7 +80,7 @@ def test_percentiles_are_those_of_the_waits(journal: Journal) -> None:
 def trouble() -> tuple[list[Event], Turns]:
     """Acks, retries, dead letters, a redrive and an expired lease."""
     turns = Turns(journal=True)
-    turns.machine.state.journal = True
+    turns.machine.tell_events(True)
     events: list[Event] = []
 
     def keep(outcome):
@@ -137,11 +147,11 @@ def test_errors_that_differ_in_numbers_and_ids_are_one_kind(journal: Journal) ->
         "timeout after 9 ms calling 10.0.0.7",
     ]
     events = [
-        Event(START + n, NACKED, "q", id_of(n), 1, b"k", 1, error=text)
+        Event(START + n, EVENT_NACKED, "q", id_of(n), 1, b"k", 1, error=text)
         for n, text in enumerate(texts)
     ]
-    events.append(Event(START + 9, EXPIRED, "q", id_of(9), 3, b"z", 1, error="timed out"))
-    events.append(Event(START + 10, ACKED, "q", id_of(9), 3, b"z", 1))
+    events.append(Event(START + 9, EVENT_EXPIRED, "q", id_of(9), 3, b"z", 1, error="timed out"))
+    events.append(Event(START + 10, EVENT_ACKED, "q", id_of(9), 3, b"z", 1))
     rows = errors(journal(events)).collect()
     assert [(row.kind, row.failures, row.messages) for row in rows] == [
         ("timeout after <n> ms calling <n>", 3, 3),

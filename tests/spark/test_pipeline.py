@@ -74,13 +74,25 @@ def test_the_page_is_whole_and_loads_nothing(spark, root, tmp_path: Path) -> Non
 
 
 def test_what_the_broker_named_cannot_become_markup(spark, tmp_path: Path) -> None:
-    from fila.core.effect import DELIVERED, Event, Waits
+    from fila.core.effect import EVENT_DELIVERED, Event
+    from fila.core.waits import Waits
     from tests.core.turn import MS, START, id_of
 
     key = b"<script>alert(1)</script>"
     wait = Waits(0, 0, 0, 0, 5 * MS)
-    event = Event(START, DELIVERED, "q", id_of(1), 0, key, 1, waits=wait, since_ns=START - 5 * MS,
-                  ready_ns=START - 5 * MS, enqueued_ns=START - 5 * MS)  # fmt: skip
+    event = Event(
+        START,
+        EVENT_DELIVERED,
+        "q",
+        id_of(1),
+        0,
+        key,
+        1,
+        waits=wait,
+        since_ns=START - 5 * MS,
+        ready_ns=START - 5 * MS,
+        enqueued_ns=START - 5 * MS,
+    )
     write(tmp_path, [event])
     target = tmp_path / "page.html"
     words = ["report", "--journal", str(tmp_path), "--output", f"html:{target}"]

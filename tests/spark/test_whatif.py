@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fila.core.command import Ack, SetConfig
-from fila.core.effect import CONFIG_CHANGED, Event
+from fila.core.effect import EVENT_CONFIG_CHANGED, Event
 from fila.core.settings import Settings
 from fila.spark.replay import Changes
 from fila.spark.whatif import calibration, whatif
@@ -16,7 +16,7 @@ from tests.spark.conftest import Journal
 def record(quantum: int = 1) -> list[Event]:
     """Two backlogged tenants, one behind a bucket, one worker that takes 10 ms for ten messages."""
     turns = Turns(Settings(quantum=quantum), journal=True)
-    events = [Event(turns.now, CONFIG_CHANGED, "", reason=f"scheduler.quantum={quantum}")]
+    events = [Event(turns.now, EVENT_CONFIG_CHANGED, "", reason=f"scheduler.quantum={quantum}")]
     events += turns.turn(SetConfig("throttle.api", "50,5")).events
     turns.create("q")
     commands = [

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.core.rows import MESSAGES
 from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
 
 
-def batch(key: bytes) -> list[Batch]:
-    return [Batch(1, 1, [(PUT | MESSAGES, key, b"v")])]
+def batch(key: bytes) -> list[RowBatch]:
+    return [RowBatch(1, 1, [(PUT | MESSAGES, key, b"v")])]
 
 
 class Said(list[str]):

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from fila.core.batch import DELETE, DELETE_RANGE, PUT, Batch, Op
+from fila.core.row_batch import DELETE, DELETE_RANGE, PUT, Op, RowBatch
 from fila.core.rows import AUTH, FAMILIES, LEASES, MESSAGES, STATE
 from fila.storage.contract import Store
 from fila.storage.memory import MemoryStore
@@ -27,7 +27,7 @@ class Opened:
         self._again = again
 
     def write(self, *ops: Op, group: int = 1) -> None:
-        self.store.write([Batch(group, 1, list(ops))])
+        self.store.write([RowBatch(group, 1, list(ops))])
 
     def reopen(self) -> None:
         self.store.close()
@@ -124,7 +124,9 @@ def test_a_range_delete_covers_what_came_before_it_and_not_what_comes_after(open
 
 
 def test_the_batches_of_one_write_are_applied_in_order(opened: Opened) -> None:
-    opened.store.write([Batch(1, 1, [put(b"k", b"first")]), Batch(2, 1, [put(b"k", b"second")])])
+    opened.store.write(
+        [RowBatch(1, 1, [put(b"k", b"first")]), RowBatch(2, 1, [put(b"k", b"second")])]
+    )
     assert opened.store.get(MESSAGES, b"k") == b"second"
 
 
@@ -142,7 +144,7 @@ def test_a_range_delete_takes_its_start_and_leaves_its_end(opened: Opened) -> No
 def test_an_empty_write_changes_nothing(opened: Opened) -> None:
     opened.write(put(b"a"))
     opened.store.write([])
-    opened.store.write([Batch(1, 2, [])])
+    opened.store.write([RowBatch(1, 2, [])])
     assert opened.keys() == [b"a"]
 
 
@@ -253,7 +255,7 @@ def test_both_stores_hold_what_a_dict_would(
             for code, key, value in ops
         ]
         for store in (memory, rocks):
-            store.write([Batch(1, 1, moved)])  # type: ignore[attr-defined]
+            store.write([RowBatch(1, 1, moved)])  # type: ignore[attr-defined]
     rows = sorted((corner + key, value) for key, value in model.items())
     inside = [row for row in rows if corner + start <= row[0] < corner + end][:rows_max]
     for one in (memory, rocks):

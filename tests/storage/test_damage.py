@@ -13,9 +13,9 @@ from random import Random
 import pytest
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch
 from fila.core.command import Lease
 from fila.core.load import load
+from fila.core.row_batch import PUT, RowBatch
 from fila.core.settings import Settings
 from fila.server.main import main
 from fila.storage.contract import StoreDamagedError, StoreError
@@ -94,9 +94,9 @@ def test_one_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path: Path, stopped
 def test_a_log_that_lost_its_end_after_a_proper_stop_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "data"
     store = RocksStore(path)
-    store.write([Batch(1, 1, [(PUT | rows.MESSAGES, b"k", b"v")])])
+    store.write([RowBatch(1, 1, [(PUT | rows.MESSAGES, b"k", b"v")])])
     shutil.copytree(path, tmp_path / "before")
-    store.write([Batch(1, 2, [(PUT | rows.MESSAGES, b"l", b"w")])])
+    store.write([RowBatch(1, 2, [(PUT | rows.MESSAGES, b"l", b"w")])])
     store.close()
     shutil.copy(path / "CLOSED_AT", tmp_path / "before" / "CLOSED_AT")
     with pytest.raises(StoreDamagedError, match="lost its end"):
@@ -140,7 +140,7 @@ def test_a_row_that_is_missing_is_found_by_what_the_others_say(
 ) -> None:
     store: RocksStore = filled(tmp_path).store  # type: ignore[assignment]
     found = store.scan(family, prefix, prefix + b"\xff" * 8, ALL, ALL)
-    store.write([Batch(0, 0, [(8 | family, key, b"") for key, _ in found])])
+    store.write([RowBatch(0, 0, [(8 | family, key, b"") for key, _ in found])])
     report = verify(store)
     assert not report.sound
     assert any(said in finding for finding in report.findings), report.findings[:3]
@@ -207,7 +207,7 @@ def test_salvage_gives_messages_without_queue_or_lane_a_home(tmp_path: Path) -> 
     prefix = rows.LANE_PREFIX + rows.queue_prefix(number)
     lane = store.scan(rows.STATE, prefix, rows.after(prefix), 1, ALL)[0][0]
     gone = [(8 | rows.QUEUES, b"mail", b""), (8 | rows.STATE, lane, b"")]
-    store.write([Batch(0, 0, gone)])
+    store.write([RowBatch(0, 0, gone)])
     store.close()
     assert main(["--salvage", str(into), "--data-dir", str(path)]) == 3
     again = RocksStore(into)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.storage.contract import StoreError
 from fila.storage.format import check_format
 from fila.storage.memory import MemoryStore
@@ -12,7 +12,7 @@ from fila.storage.memory import MemoryStore
 def stamped(version: int) -> MemoryStore:
     store = MemoryStore()
     value = version.to_bytes(4, "big")
-    store.write([Batch(0, 0, [(PUT | rows.DEFAULT, rows.FORMAT_KEY, value)])])
+    store.write([RowBatch(0, 0, [(PUT | rows.DEFAULT, rows.FORMAT_KEY, value)])])
     return store
 
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.core.rows import MESSAGES
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
 
 
 def write(store: MemoryStore, *keys: bytes) -> None:
-    store.write([Batch(1, 1, [(PUT | MESSAGES, key, b"v") for key in keys])])
+    store.write([RowBatch(1, 1, [(PUT | MESSAGES, key, b"v") for key in keys])])
 
 
 def keys(store: MemoryStore) -> list[bytes]:

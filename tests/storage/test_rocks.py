@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fila.core import rows
-from fila.core.batch import DELETE, DELETE_RANGE, PUT, Batch
+from fila.core.row_batch import DELETE, DELETE_RANGE, PUT, RowBatch
 from fila.core.rows import DEFAULT, LEASES, MESSAGES, STATE
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.rocks import RocksSettings, RocksStore
@@ -98,7 +98,7 @@ def test_a_directory_without_permission_is_refused(tmp_path: Path) -> None:
 
 def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
-    store.write([Batch(1, 1, [(PUT | MESSAGES, b"k", b"v")])])
+    store.write([RowBatch(1, 1, [(PUT | MESSAGES, b"k", b"v")])])
     store.close()
     current = (tmp_path / "CURRENT").read_text()
     (tmp_path / "CURRENT").write_text("garbage")
@@ -112,7 +112,7 @@ def test_a_damaged_store_is_refused_and_not_overwritten(tmp_path: Path) -> None:
 
 def test_a_store_of_another_format_is_refused_every_time_with_the_reason(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
-    store.write([Batch(0, 0, [(PUT | DEFAULT, rows.FORMAT_KEY, b"\0\0\0\x63")])])
+    store.write([RowBatch(0, 0, [(PUT | DEFAULT, rows.FORMAT_KEY, b"\0\0\0\x63")])])
     store.close()
     for _ in range(2):  # the second time shows that the first let go of the lock
         with pytest.raises(StoreError, match="the store has format 99, this Fila reads format 1"):
@@ -167,9 +167,9 @@ def test_a_full_disk_fails_the_write_and_every_later_one_and_loses_nothing_commi
 def test_a_flush_changes_nothing_that_can_be_read(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
     ops = [(PUT | MESSAGES, b"%04d" % at, b"v" * 100) for at in range(1_000)]
-    store.write([Batch(1, 1, ops)])
-    store.write([Batch(1, 2, [(DELETE | MESSAGES, b"%04d" % at, b"") for at in range(500)])])
-    store.write([Batch(1, 3, [(DELETE_RANGE | MESSAGES, b"0600", b"0700")])])
+    store.write([RowBatch(1, 1, ops)])
+    store.write([RowBatch(1, 2, [(DELETE | MESSAGES, b"%04d" % at, b"") for at in range(500)])])
+    store.write([RowBatch(1, 3, [(DELETE_RANGE | MESSAGES, b"0600", b"0700")])])
     before = store.scan(MESSAGES, b"", b"\xff", ALL, ALL)
     store.flush()
     assert store.scan(MESSAGES, b"", b"\xff", ALL, ALL) == before
@@ -182,7 +182,7 @@ def test_a_store_with_small_buffers_holds_more_than_they_do(tmp_path: Path) -> N
     store = RocksStore(tmp_path, settings)
     for at in range(40):
         ops = [(PUT | MESSAGES, b"%06d" % (at * 100 + n), b"x" * 2_000) for n in range(100)]
-        store.write([Batch(1, at, ops)])
+        store.write([RowBatch(1, at, ops)])
     assert len(store.scan(MESSAGES, b"", b"\xff", ALL, ALL)) == 4_000
     store.close()
     store = RocksStore(tmp_path, settings)
@@ -192,9 +192,9 @@ def test_a_store_with_small_buffers_holds_more_than_they_do(tmp_path: Path) -> N
 
 def test_reads_go_on_after_a_failed_write_so_that_the_broker_can_say_why(tmp_path: Path) -> None:
     store = RocksStore(tmp_path)
-    store.write([Batch(1, 1, [(PUT | MESSAGES, b"k", b"v")])])
+    store.write([RowBatch(1, 1, [(PUT | MESSAGES, b"k", b"v")])])
     store._failed = "cannot write"
     with pytest.raises(StoreError, match="cannot write"):
-        store.write([Batch(1, 2, [(PUT | MESSAGES, b"x", b"v")])])
+        store.write([RowBatch(1, 2, [(PUT | MESSAGES, b"x", b"v")])])
     assert store.get(MESSAGES, b"k") == b"v"
     store.close()

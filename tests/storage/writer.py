@@ -11,17 +11,17 @@ import resource
 import sys
 from pathlib import Path
 
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.core.rows import LEASES, MESSAGES, STATE
 from fila.storage.committer import OsCommitter
 from fila.storage.contract import StoreError
 from fila.storage.rocks import RocksStore
 
 
-def batch_of(number: int) -> list[Batch]:
+def batch_of(number: int) -> list[RowBatch]:
     key = number.to_bytes(8, "big")
     ops = [(PUT | family, key, key * 20) for family in (MESSAGES, LEASES, STATE)]
-    return [Batch(1, number, ops)]
+    return [RowBatch(1, number, ops)]
 
 
 def write_for_ever(committer: OsCommitter) -> None:

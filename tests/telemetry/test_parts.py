@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fila.core.bucket import Bucket
-from fila.core.fairness import FairnessKey
+from fila.core.figures import BucketFigures, KeyFigures
 from fila.core.verdict import RETRY_NOW, FailureVerdict
 from fila.telemetry import traceparent
 from fila.telemetry.buckets import TrackedBuckets
@@ -19,7 +18,7 @@ from fila.telemetry.instruments import label_of
 from fila.telemetry.observer import GROUPS_MAX, Observer
 from fila.telemetry.spans import SPANS_PER_SECOND_MAX, Tracer
 from fila.telemetry.traceparent import TraceContext
-from fila.telemetry.tracked import PINNED_MAX, TrackedKeys
+from fila.telemetry.tracked import PINNED_MAX, Candidate, TrackedKeys
 
 GOOD = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -37,39 +36,60 @@ def test_history_keeps_the_last_five_minutes_in_order() -> None:
     }
 
 
-def keys(count: int) -> list[FairnessKey]:
-    return [FairnessKey(b"key-%d" % at) for at in range(count)]
+def figures(name: bytes, number: int = 1, delivered: int = 0, pending: int = 0) -> KeyFigures:
+    reading = (delivered, 0, 0, 0, 0, 0, 0)
+    return KeyFigures(name, number, 1, pending, 0, 0.0, reading, 0, 0, "idle", None)
+
+
+def keys(count: int) -> list[KeyFigures]:
+    return [figures(b"key-%d" % at) for at in range(count)]
+
+
+def candidate(score: float, key: KeyFigures) -> Candidate:
+    return Candidate(score, key, key.reading)
 
 
 def test_the_busiest_keys_are_tracked_and_hold_their_places() -> None:
     tracked = TrackedKeys(3)
     some = keys(5)
     scores = [5.0, 4.0, 3.0, 2.0, 1.0]
-    tracked.choose(zip(scores, some, strict=True), 0.0, False, 100)
+    tracked.choose(map(candidate, scores, some), 100)
     assert set(tracked.keys) == {b"key-0", b"key-1", b"key-2"}
-    tracked.choose([(2.9, some[3])], 0.0, False, 100)
+    tracked.choose([candidate(2.9, some[3])], 100)
     assert b"key-3" not in tracked.keys
-    tracked.choose([(3.1, some[4])], 0.0, False, 100)
+    tracked.choose([candidate(3.1, some[4])], 100)
     assert set(tracked.keys) == {b"key-0", b"key-1", b"key-4"}
 
 
 def test_keys_somebody_looks_at_are_tracked_beside_the_others_within_a_limit() -> None:
     tracked = TrackedKeys(1)
     some = keys(PINNED_MAX + 2)
-    tracked.choose([(9.0, some[0])], 0.0, False, 100)
-    pinned = [tracked.pin(key, 0.0, 1) for key in some[1:]]
+    tracked.choose([candidate(9.0, some[0])], 100)
+    pinned = [tracked.pin(key, 1) for key in some[1:]]
     assert pinned.count(None) == 1
     assert len(tracked.keys) == 1 + PINNED_MAX
 
 
+def test_a_key_that_was_forgotten_and_came_back_counts_on_from_what_it_had() -> None:
+    tracked = TrackedKeys(1)
+    tracked.choose([candidate(9.0, figures(b"k", delivered=5, pending=3))], 100)
+    total = (0, 0, 0, 0, 0, 0)
+    tracked.count((12, *total), [figures(b"k", delivered=12, pending=3)], 1, 1.0)
+    assert tracked.keys[b"k"].totals[0] == 7
+    tracked.count((12, *total), [], 2, 1.0)  # the queue has forgotten it
+    assert tracked.keys[b"k"].totals[0] == 7 and tracked.keys[b"k"].key.pending == 0
+    tracked.count((14, *total), [figures(b"k", number=2, delivered=2)], 3, 1.0)
+    assert tracked.keys[b"k"].totals[0] == 9
+    assert tracked.other[0] == 5  # what it did before it was tracked
+
+
 def test_what_a_bucket_did_before_it_had_a_label_stays_in_other() -> None:
-    buckets = {name: Bucket(name, 1.0, 1.0, 0) for name in (b"a", b"b", b"c")}
+    one = BucketFigures(1.0, 1.0, 1.0, 0, 0, 10, 0)
+    buckets = dict.fromkeys((b"a", b"b", b"c"), one)
     tracked = TrackedBuckets(2)
-    for bucket in buckets.values():
-        bucket.passed = 10
     tracked.count(buckets)
     assert set(tracked.names) == {b"a", b"b"} and tracked.other_passed == 10
-    buckets[b"c"].passed = 15
+    buckets[b"c"] = one._replace(passed=15)
     del buckets[b"a"]
     tracked.count(buckets)
     assert tracked.names[b"c"] == (10, 0)

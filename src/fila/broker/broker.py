@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
@@ -22,7 +22,6 @@ from fila.core import rejection
 from fila.core.command import (
     Ack,
     AckBatch,
-    Command,
     Consume,
     CreateQueue,
     DeleteQueue,
@@ -44,9 +43,8 @@ from fila.core.command import (
     Withdraw,
 )
 from fila.core.effect import BatchLeased
-from fila.core.machine import Machine, Reply
+from fila.core.machine import Machine
 from fila.core.rejection import Rejection
-from fila.core.snapshot import snapshot
 from fila.core.turn import Committer, Turn
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
 
@@ -71,9 +69,10 @@ class Broker:
         recorder: Recorder | None = None,
     ) -> None:
         self._machine = machine
-        machine.state.journal = recorder is not None
+        machine.tell_events(recorder is not None)
         self._outbox = Outbox(recorder)
         self._turn = Turn(machine, hooks, committer, self._outbox)
+        self._turn.on_fault = self.fault
         self._records_messages = recorder if recorder and recorder.wants_messages else None
         self._hooks = hooks
         self._clock = clock
@@ -141,20 +140,12 @@ class Broker:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _apply(self, command: Command) -> Reply:
-        """A command that breaks off half-applied is a fault, whoever catches the exception."""
-        try:
-            return self._turn.apply(command)
-        except BaseException as error:
-            self.fault(error)
-            raise
-
     def _end_turn(self) -> None:
         if self._stopped:
             return
         try:
             due_ns = self._turn.end()
-            if 0 < due_ns <= self._machine.state.now:
+            if 0 < due_ns <= self._machine.view.now_ns:
                 self.begin()
             elif due_ns:
                 self._arm(due_ns)
@@ -179,23 +170,22 @@ class Broker:
     def record_snapshot(self, keys_max: int) -> None:
         """Tell the journal what every key holds, as of this turn."""
         self.begin()
-        state = self._machine.state
-        state.events.extend(snapshot(state, keys_max))
+        self._machine.tell_snapshot(keys_max)
 
     # --- what clients ask
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
         """Store messages; their ids count once this turn is committed."""
         self.begin()
-        state = self._machine.state
-        if queue not in state.queues:
+        view = self._machine.view
+        if not view.has_queue(queue):
             return rejection.queue_not_found(queue)
-        ids = self._ids.take(len(bodies), state.now)
+        ids = self._ids.take(len(bodies), view.now_ns)
         assignments = self._turn.assign(queue, bodies)
-        self._apply(Enqueue(queue, ids, bodies, assignments))
+        self._turn.apply(Enqueue(queue, ids, bodies, assignments))
         if self._records_messages is not None:
             record = self._records_messages.record_messages
-            self._turn.after_commit(partial(record, queue, state.now, ids, bodies))
+            self._turn.after_commit(partial(record, queue, view.now_ns, ids, bodies))
         return ids
 
     def enqueue_with(
@@ -203,11 +193,11 @@ class Broker:
     ) -> list[tuple[bytes, bool]] | Rejection:
         """Store messages with options; an id for each, and whether its key was known already."""
         self.begin()
-        state = self._machine.state
-        if queue not in state.queues:
+        view = self._machine.view
+        if not view.has_queue(queue):
             return rejection.queue_not_found(queue)
         bodies = [one.body for one in messages]
-        ids = self._ids.take(len(bodies), state.now)
+        ids = self._ids.take(len(bodies), view.now_ns)
         if self._hooks.has_on_enqueue(queue):
             assignments = self._turn.assign(queue, bodies)
         else:
@@ -215,23 +205,25 @@ class Broker:
         delays = [one.delay_ms for one in messages]
         keys = [one.idempotency_key for one in messages]
         if any(keys):
-            stored = self._apply(EnqueueKeyed(queue, ids, bodies, assignments, delays, keys))
-            results = cast(list[tuple[bytes, bool]], stored)
+            keyed = EnqueueKeyed(queue, ids, bodies, assignments, delays, keys)
+            results = self._turn.apply(keyed)
+            if isinstance(results, Rejection):
+                return results
         else:
-            self._apply(Enqueue(queue, ids, bodies, assignments, delays))
+            self._turn.apply(Enqueue(queue, ids, bodies, assignments, delays))
             results = [(id, False) for id in ids]
         if self._records_messages is not None:
-            new = [place for place, (_, duplicate) in enumerate(results) if not duplicate]
+            new = [at for at, (_, duplicate) in enumerate(results) if not duplicate]
             record = self._records_messages.record_messages
-            new_ids = [ids[place] for place in new]
-            new_bodies = [bodies[place] for place in new]
-            self._turn.after_commit(partial(record, queue, state.now, new_ids, new_bodies))
+            new_ids = [ids[at] for at in new]
+            new_bodies = [bodies[at] for at in new]
+            self._turn.after_commit(partial(record, queue, view.now_ns, new_ids, new_bodies))
         return results
 
     def release(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         """Hand single messages back, without counting an attempt."""
         self.begin()
-        return _codes(self._apply(Release(queue, ids, connection)))
+        return self._turn.apply(Release(queue, ids, connection))
 
     def lease_batch(
         self, queue: str, name: str, wanted: Wanted, done: Callable[[BatchLeased], Sink]
@@ -240,7 +232,7 @@ class Broker:
         self.begin()
         self._leases_asked += 1
         request = self._leases_asked
-        reply = self._apply(Lease(queue, name, request, *wanted))
+        reply = self._turn.apply(Lease(queue, name, request, *wanted))
         if isinstance(reply, Rejection):
             return reply
         self._outbox.leasing[request] = done
@@ -251,40 +243,40 @@ class Broker:
         self._outbox.leasing.pop(request, None)
         if not self._stopped:
             self.begin()
-            self._apply(Withdraw(queue, name, request))
+            self._turn.apply(Withdraw(queue, name, request))
 
     def ack_batch(self, queue: str, name: str, below: int | None) -> tuple[int, int] | Rejection:
         self.begin()
-        return _counts(self._apply(AckBatch(queue, name, below)))
+        return self._turn.apply(AckBatch(queue, name, below))
 
     def extend_batch(
         self, queue: str, name: str, visibility_ms: int, below: int | None
     ) -> tuple[int, int] | Rejection:
         self.begin()
-        return _counts(self._apply(ExtendBatch(queue, name, visibility_ms, below)))
+        return self._turn.apply(ExtendBatch(queue, name, visibility_ms, below))
 
     def release_batch(
         self, queue: str, name: str, below: int | None
     ) -> tuple[int, int] | Rejection:
         self.begin()
-        return _counts(self._apply(ReleaseBatch(queue, name, below)))
+        return self._turn.apply(ReleaseBatch(queue, name, below))
 
     def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         self.begin()
-        return _codes(self._apply(Ack(queue, ids, connection)))
+        return self._turn.apply(Ack(queue, ids, connection))
 
     def nack(
         self, queue: str, ids: list[bytes], errors: list[str], connection: int
     ) -> list[int] | Rejection:
         self.begin()
-        return _codes(self._apply(self._turn.nack(queue, ids, errors, connection)))
+        return self._turn.apply(self._turn.nack(queue, ids, errors, connection))
 
     def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
         """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""
         self.begin()
         self._consumers += 1
         consumer = f"c{connection}-{self._consumers}"
-        reply = self._apply(Consume(queue, consumer, connection, prefetch))
+        reply = self._turn.apply(Consume(queue, consumer, connection, prefetch))
         if isinstance(reply, Rejection):
             return reply
         self._outbox.sinks[consumer] = sink
@@ -295,18 +287,18 @@ class Broker:
         self._outbox.sinks.pop(consumer, None)
         if not self._stopped:
             self.begin()
-            self._apply(Leave(queue, consumer, release))
+            self._turn.apply(Leave(queue, consumer, release))
 
     def hold(self, queue: str, consumer: str, held: bool) -> None:
         """Hand a consumer nothing more while its client does not take what it has."""
         if not self._stopped:
             self.begin()
-            self._apply(Hold(queue, consumer, held))
+            self._turn.apply(Hold(queue, consumer, held))
 
     def hand_back(self, queue: str, connection: int) -> None:
         """Hand back everything consumers of this connection hold, the departed ones included."""
         self.begin()
-        self._apply(HandBack(queue, connection))
+        self._turn.apply(HandBack(queue, connection))
 
     def create_queue(
         self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int
@@ -316,7 +308,7 @@ class Broker:
             self._hooks.check(on_enqueue, on_failure)
         except HookError as error:
             return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
-        reply = self._apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
+        reply = self._turn.apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
         if isinstance(reply, Rejection):
             return reply
         self.install_hooks(queue)
@@ -324,7 +316,7 @@ class Broker:
 
     def delete_queue(self, queue: str) -> Rejection | None:
         self.begin()
-        reply = self._apply(DeleteQueue(queue))
+        reply = self._turn.apply(DeleteQueue(queue))
         if isinstance(reply, Rejection):
             return reply
         self._hooks.remove(queue)
@@ -337,18 +329,18 @@ class Broker:
             fault = fault_of(override, value)
             if fault is not None:
                 return rejection.invalid_value(key, fault)
-        reply = self._apply(SetConfig(key, value))
+        reply = self._turn.apply(SetConfig(key, value))
         if isinstance(reply, Rejection):
             return reply
         self._hooks.config_changed()
-        if override is not None and override.queue in self._machine.state.queues:
+        if override is not None and self._machine.view.has_queue(override.queue):
             self.install_hooks(override.queue)
         return None
 
     def store_auth(self, key: bytes, value: bytes | None) -> None:
         """Keep a row about API keys; None removes it."""
         self.begin()
-        self._apply(StoreAuth(key, value))
+        self._turn.apply(StoreAuth(key, value))
 
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
         """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
@@ -380,7 +372,7 @@ class Broker:
 
     def _stop(self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey) -> Rejection | None:
         self.begin()
-        reply = self._apply(command)
+        reply = self._turn.apply(command)
         return reply if isinstance(reply, Rejection) else None
 
     # --- hooks
@@ -391,18 +383,8 @@ class Broker:
 
     def install_hooks(self, queue: str) -> None:
         """Put a queue's stored scripts to work; one that no longer compiles means defaults."""
-        found = self._machine.state.queues[queue]
-        limits = limits_of(queue, self._machine.state.config)
+        found = self._machine.view.scripts(queue)
+        limits = limits_of(queue, self._machine.view.config)
         self._hooks.install(
             queue, found.on_enqueue, found.on_failure, strict=False, **limits._asdict()
         )
-
-
-def _codes(reply: object) -> list[int] | Rejection:
-    assert isinstance(reply, list | Rejection)
-    return reply
-
-
-def _counts(reply: object) -> tuple[int, int] | Rejection:
-    assert isinstance(reply, tuple)
-    return cast(tuple[int, int] | Rejection, reply)

@@ -7,11 +7,10 @@ nothing of the machine is touched by it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple
 
 from fila.broker.broker import Broker
 from fila.core import browse, rejection
-from fila.core.batch import Reader
 from fila.core.browse import Page, Range, StoredPage
 from fila.core.rejection import Rejection, invalid_value
 
@@ -40,10 +39,6 @@ class Browsed(NamedTuple):
     expires_ms: int
 
 
-class SnapshotStore(Protocol):
-    def snapshot(self) -> Reader: ...
-
-
 class Browser:
     def __init__(
         self,
@@ -67,9 +62,8 @@ class Browser:
             return invalid_value("parts", f"{parts} is not within 1 to {limits.parts_max}")
         if ttl_ms > limits.ttl_ms_max:
             return invalid_value("ttl_ms", f"{ttl_ms} is more than {limits.ttl_ms_max}")
-        machine = self._broker.machine
-        found = machine.state.queues.get(queue)
-        if found is None:
+        view = self._broker.machine.view
+        if not view.has_queue(queue):
             return rejection.queue_not_found(queue)
         self._sweep()
         if len(self._open) >= limits.snapshots_max:
@@ -78,16 +72,15 @@ class Browser:
                 f"{len(self._open)} snapshots are being browsed, as many as may be; close one, "
                 "or try again later",
             )
-        # The machine's reader is the store itself.
-        reader = cast(SnapshotStore, machine.state.reader).snapshot()
+        found = view.browse(queue, fairness_key, parts)
+        if isinstance(found, Rejection):
+            return found
         ttl_ms = ttl_ms or limits.ttl_ms
         token = self._random_hex(_TOKEN_BYTES)
         expires_ms = self._now_ms() + ttl_ms
-        snapshot = browse.Snapshot(reader, found, machine.state.now)
-        self._open[token] = Browsed(queue, snapshot, expires_ms)
+        self._open[token] = Browsed(queue, found.snapshot, expires_ms)
         self._broker.call_later(ttl_ms / 1000 + 0.001, self._sweep)
-        ranges = browse.ranges(found, fairness_key, parts)
-        return Opened(token, expires_ms, browse.count(found, fairness_key), ranges)
+        return Opened(token, expires_ms, found.messages, found.ranges)
 
     def queue_of(self, token: str) -> str | Rejection:
         """Whose snapshot it is, so that permission can be asked."""

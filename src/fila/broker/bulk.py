@@ -14,9 +14,9 @@ from fila.broker.browser import Opened
 from fila.broker.options import Options, fits
 from fila.core import rejection
 from fila.core.browse import Page, StoredPage
-from fila.core.command import ENTRIES
+from fila.core.command import TOLD_ENTRIES
 from fila.core.effect import BatchLeased
-from fila.core.lease_batch import LeaseBatch
+from fila.core.figures import OpenBatch
 from fila.core.rejection import Rejection, invalid_value
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
     visibility_ms: int
     wait_ms: int
     count_attempt: bool
-    told: int = ENTRIES
+    told: int = TOLD_ENTRIES
 
 
 class Bulk:
@@ -51,18 +51,18 @@ class Bulk:
 
     def enqueue(self, queue: str, messages: list[Options]) -> list[Stored] | Rejection:
         """After `may_produce` said nothing."""
-        places = [place for place, one in enumerate(messages) if fits(one)]
-        if len(places) == len(messages):
+        fitting = [at for at, one in enumerate(messages) if fits(one)]
+        if len(fitting) == len(messages):
             stored = self._broker.enqueue_with(queue, messages)
             if isinstance(stored, Rejection):
                 return stored
             return [(rejection.OK, id, duplicate) for id, duplicate in stored]
         results: list[Stored] = [(rejection.INVALID_CONFIG_VALUE, b"", False)] * len(messages)
-        stored = self._broker.enqueue_with(queue, [messages[place] for place in places])
+        stored = self._broker.enqueue_with(queue, [messages[at] for at in fitting])
         if isinstance(stored, Rejection):
             return stored
-        for place, (id, duplicate) in zip(places, stored, strict=True):
-            results[place] = (rejection.OK, id, duplicate)
+        for at, (id, duplicate) in zip(fitting, stored, strict=True):
+            results[at] = (rejection.OK, id, duplicate)
         return results
 
     def release(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
@@ -127,17 +127,10 @@ class Bulk:
         refused = self._session.may_consume(queue)
         return refused or self._broker.release_batch(queue, name, below)
 
-    def batches(self, queue: str) -> list[LeaseBatch] | Rejection:
+    def batches(self, queue: str) -> list[OpenBatch] | Rejection:
         """The open batches, oldest first."""
         refused = self._session.may_look_at(queue)
-        if refused is not None:
-            return refused
-        found = self._broker.machine.state.queues.get(queue)
-        if found is None:
-            return rejection.queue_not_found(queue)
-        opened = [batch for batch in found.batches.values() if batch.leases]
-        opened.sort(key=lambda batch: batch.leased_ns)
-        return opened[:BATCHES_LISTED_MAX]
+        return refused or self._broker.machine.view.open_batches(queue, BATCHES_LISTED_MAX)
 
     # --- browsing
 

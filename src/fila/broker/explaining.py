@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from fila.broker.broker import Broker
-from fila.core.explain import Document, explain, overview
+from fila.core.explain import Document
 from fila.core.rejection import MESSAGE_NOT_FOUND, Rejection
 from fila.core.verdict import DEFAULT_ASSIGNMENT
 from fila.hooks.breaker import CLOSED
@@ -29,14 +29,14 @@ def explanation(
             return Rejection(MESSAGE_NOT_FOUND, f'"{message_id}" is no message id')
     broker.begin()
     key = None if fairness_key is None else fairness_key.encode()
-    document = explain(broker.machine.state, queue, key, id, keys_max)
+    document = broker.machine.view.explain(queue, key, id, keys_max)
     return document if isinstance(document, Rejection) else _with_hooks(broker, document)
 
 
 def queues_in_short(broker: Broker, names: list[str]) -> Document:
     """These queues, each in a line."""
     broker.begin()
-    found = overview(broker.machine.state, names)
+    found = broker.machine.view.overview(names)
     return {"queues": [_with_hooks(broker, one) for one in found]}
 
 

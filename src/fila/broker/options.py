@@ -1,7 +1,7 @@
-"""What a producer may say of a message beside its body: a delay, an idempotency key, its place.
+"""What a producer may say of a message beside its body: delay, idempotency key, assignment.
 
-Owns the limits on these options. A place (fairness key, weight, throttle keys) counts only in a
-queue without an on_enqueue hook: a hook is the operator's policy and decides alone.
+Owns the limits on these options. An assignment (fairness key, weight, throttle keys) counts only
+in a queue without an on_enqueue hook: a hook is the operator's policy and decides alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def fits(one: Options) -> bool:
     return (
         one[1] <= DELAY_MS_MAX
         and len(one[2]) <= IDEMPOTENCY_KEY_BYTES_MAX
-        and _place_fault(one[3], one[5]) is None
+        and _assignment_fault(one[3], one[5]) is None
     )
 
 
@@ -42,7 +42,7 @@ def fault_of(one: Options) -> str | None:
     if len(one.idempotency_key) > IDEMPOTENCY_KEY_BYTES_MAX:
         size = len(one.idempotency_key)
         return f"idempotency_key: {size} bytes; use at most {IDEMPOTENCY_KEY_BYTES_MAX}"
-    return _place_fault(one.fairness_key, one.throttle_keys)
+    return _assignment_fault(one.fairness_key, one.throttle_keys)
 
 
 def assignment_of(one: Options) -> Assignment:
@@ -51,7 +51,7 @@ def assignment_of(one: Options) -> Assignment:
 
 
 @lru_cache(maxsize=4_096)
-def _place_fault(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> str | None:
+def _assignment_fault(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> str | None:
     if len(fairness_key) > FAIRNESS_KEY_BYTES_MAX:
         size = len(fairness_key)
         return f"fairness_key: {size} bytes; use at most {FAIRNESS_KEY_BYTES_MAX}"

@@ -6,6 +6,7 @@ lua:<queue>:memory_limit_bytes    memory of the queue's scripts
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
@@ -47,7 +48,7 @@ def fault_of(override: Override, value: str) -> str | None:
     return None
 
 
-def limits_of(queue: str, config: dict[str, str]) -> Limits:
+def limits_of(queue: str, config: Mapping[str, str]) -> Limits:
     return Limits(*(_number(config.get(f"{_PREFIX}{queue}:{field}")) for field in _FIELDS))
 
 

@@ -14,7 +14,6 @@ from fila.broker import explaining
 from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.bulk import Bulk
-from fila.core import stats
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.stats import QueueStats, QueueSummary
 from fila.security.guard import Guard, Identity
@@ -230,10 +229,10 @@ class Session:
     def stats(self, queue: str, keys_max: int) -> QueueStats | Rejection:
         what = f'stats of queue "{queue}"'
         refused = self._forbidden(what, self._guard.permit_admin(self.identity, queue))
-        return refused or stats.stats(self._broker.machine, queue, keys_max)
+        return refused or self._broker.machine.view.stats(queue, keys_max)
 
     def queues(self) -> list[QueueSummary]:
-        found = stats.summaries(self._broker.machine)
+        found = self._broker.machine.view.summaries()
         return [one for one in found if self._guard.sees(self.identity, one.name)]
 
     def set_config(self, key: str, value: str) -> Rejection | None:
@@ -244,13 +243,13 @@ class Session:
 
     def get_config(self, key: str) -> str | Rejection:
         refused = self._forbidden("get config", self._guard.permit_all(self.identity))
-        return refused or self._broker.machine.state.config.get(key, "")
+        return refused or self._broker.machine.view.config.get(key, "")
 
     def list_config(self, prefix: str) -> list[tuple[str, str]] | Rejection:
         refused = self._forbidden("list config", self._guard.permit_all(self.identity))
         if refused is not None:
             return refused
-        config = self._broker.machine.state.config
+        config = self._broker.machine.view.config
         return [(key, value) for key, value in sorted(config.items()) if key.startswith(prefix)]
 
     def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:

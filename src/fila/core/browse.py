@@ -15,14 +15,15 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from fila.core import rows
-from fila.core.batch import Reader
-from fila.core.lane import Entry, Lane, entry_of
+from fila.core.entry import STAMP, Entry, entry_of, had_delay, key_in_queue, lane_prefix_of
+from fila.core.lane import Lane
 from fila.core.queue import Queue
+from fila.core.reader import Reader
 
-READY: Final = 1
-DELAYED: Final = 2
-LEASED: Final = 4
-ALL: Final = READY | DELAYED | LEASED
+BROWSE_READY: Final = 1
+BROWSE_DELAYED: Final = 2
+BROWSE_LEASED: Final = 4
+BROWSE_ALL: Final = BROWSE_READY | BROWSE_DELAYED | BROWSE_LEASED
 _ALL: Final = 1 << 62
 _STAMP_END: Final = (1 << 64) - 1
 
@@ -101,16 +102,16 @@ class Snapshot:
         lane = None
         for key, value in found:
             entry = entry_of(key, value)
-            if key[rows.LANE_AT :] in leased:
-                state = LEASED
-            elif entry[6] < 0 and entry[1] > self._now_ns:
-                state = DELAYED
+            if key_in_queue(key) in leased:
+                state = BROWSE_LEASED
+            elif had_delay(entry) and entry[STAMP] > self._now_ns:
+                state = BROWSE_DELAYED
             else:
-                state = READY
+                state = BROWSE_READY
             if not states & state:
                 continue
-            if lane is None or key[: rows.STAMP_AT] != lane_key:
-                lane_key = key[: rows.STAMP_AT]
+            if lane is None or lane_prefix_of(key) != lane_key:
+                lane_key = lane_prefix_of(key)
                 lane = self._lane(lane_key)
             messages.append(Seen(entry, lane, state))
         return Page(messages, following)
@@ -121,13 +122,13 @@ class Snapshot:
         lanes = []
         at = 0
         while at < len(found):
-            prefix = found[at][0][: rows.STAMP_AT]
+            prefix = lane_prefix_of(found[at][0])
             behind = bisect_left(found, (rows.after(prefix), b""), at)
             lanes.append((self._lane(prefix), behind - at))
             at = behind
         leased = self._leases()
-        held = [key[rows.LANE_AT :] in leased for key, _ in found] if leased else []
-        return StoredPage(found, lanes, held, self._now_ns, following)
+        leases = [key_in_queue(key) in leased for key, _ in found] if leased else []
+        return StoredPage(found, lanes, leases, self._now_ns, following)
 
     def _read(
         self, start: bytes, end: bytes, rows_max: int, bytes_max: int
@@ -160,11 +161,6 @@ class Snapshot:
             messages = [rows.read_lease(value).messages for _, value in found]
             self._leased = {message for some in messages for message in some}
         return self._leased
-
-
-def ready_ns(entry: Entry) -> int:
-    """Since or from when the message may be delivered."""
-    return entry[1] if entry[6] < 0 else entry[5]
 
 
 def _lanes(queue: Queue, fairness_key: bytes | None) -> list[Lane]:

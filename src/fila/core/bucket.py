@@ -6,6 +6,8 @@ import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from fila.core.deadline import Sleeper
+
 if TYPE_CHECKING:
     from fila.core.lane import Lane
 
@@ -15,11 +17,10 @@ NS: Final = 1_000_000_000
 TOKEN: Final = 1.0 - 1e-9
 
 
-class Bucket:
+class Bucket(Sleeper):
     """Tokens at a point in time. Shared by every queue that names its key."""
 
     __slots__ = (
-        "armed_ns",
         "at_ns",
         "burst",
         "dirty",
@@ -32,13 +33,13 @@ class Bucket:
     )
 
     def __init__(self, name: bytes, rate: float, burst: float, now: int) -> None:
+        super().__init__()
         self.name = name
         self.rate = rate
         self.burst = burst
         self.tokens = burst  # a new bucket starts full
         self.at_ns = now
         self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes in line for it
-        self.armed_ns = 0  # when the deadline heap will look at the waiters; 0: not armed
         self.dirty = False
         # Since the broker started: messages it let go, and times it made a lane wait.
         self.passed = 0
@@ -50,6 +51,13 @@ class Bucket:
             tokens = self.tokens + elapsed * self.rate / NS
             self.tokens = tokens if tokens < self.burst else self.burst
             self.at_ns = now
+
+    def tokens_at(self, now: int) -> float:
+        """What a refill would make of it, for those who only look."""
+        elapsed = now - self.at_ns
+        if elapsed <= 0:
+            return self.tokens
+        return min(self.tokens + elapsed * self.rate / NS, self.burst)
 
     def change(self, rate: float, burst: float, now: int) -> None:
         """A changed bucket keeps its tokens, cut to the new burst."""

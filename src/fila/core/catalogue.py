@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fila.core import effect, rejection, rows, throttle
-from fila.core.batch import (
+from fila.core.bucket import Bucket
+from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
+from fila.core.effect import Ended, Event
+from fila.core.lane import LANE_EMPTY, LANE_PARKED
+from fila.core.lease_batch import forget_queue
+from fila.core.queue import DLQ_SUFFIX, Group, Queue
+from fila.core.readiness import arm_bucket, leave_line, make_ready
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.row_batch import (
     DELETE,
     DELETE_QUEUE,
     DELETE_RANGE,
@@ -12,14 +20,6 @@ from fila.core.batch import (
     PUT_QUEUE,
     PUT_STATE,
 )
-from fila.core.bucket import Bucket
-from fila.core.command import CreateQueue, SetConfig, StoreAuth
-from fila.core.effect import Ended, Event
-from fila.core.lane import EMPTY, PARKED
-from fila.core.lease_batch import forget_queue
-from fila.core.ledger import Group
-from fila.core.queue import DLQ_SUFFIX, Queue
-from fila.core.rejection import Rejection, invalid_value
 from fila.core.rows import QueueRow
 from fila.core.state import State
 
@@ -64,8 +64,9 @@ def dead_letters_of(state: State, queue: Queue) -> Queue | None:
     return state.queues[name]
 
 
-def delete_queue(state: State, name: str) -> Rejection | None:
+def delete_queue(state: State, command: DeleteQueue) -> Rejection | None:
     """Remove a queue, its messages, leases and automatic dead-letter queue."""
+    name = command.queue
     queue = state.queues.get(name)
     if queue is None:
         return rejection.queue_not_found(name)
@@ -105,7 +106,9 @@ def set_config(state: State, command: SetConfig) -> Rejection | None:
     if change is not None:
         set_limit(state, change.name.encode(), change.limit)
     if state.journal:
-        state.events.append(Event(state.now, effect.CONFIG_CHANGED, "", reason=f"{key}={value}"))
+        state.events.append(
+            Event(state.now, effect.EVENT_CONFIG_CHANGED, "", reason=f"{key}={value}")
+        )
     return None
 
 
@@ -131,9 +134,9 @@ def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:
         for lane in lanes:
             lane.buckets.remove(bucket)
             if lane.line_of is bucket:
-                state.leave_line(lane)
-                if lane.state == PARKED:
-                    state.make_ready(lane)
+                leave_line(lane)
+                if lane.state == LANE_PARKED:
+                    make_ready(state, lane)
         ops = state.ops(state.groups[0])
         ops.append((DELETE_STATE, rows.BUCKET_PREFIX + name, b""))
         return
@@ -144,7 +147,7 @@ def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:
     else:
         bucket.change(limit.rate, limit.burst, state.now)
         if bucket.waiters:
-            state.arm_bucket(bucket)
+            arm_bucket(state, bucket)
     state.use_bucket(bucket)
 
 
@@ -183,7 +186,7 @@ def _add_queue(
     ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
     if state.journal:
         settings = f"visibility_ms={visibility_ms}"
-        state.events.append(Event(state.now, effect.QUEUE_CREATED, name, reason=settings))
+        state.events.append(Event(state.now, effect.EVENT_QUEUE_CREATED, name, reason=settings))
 
 
 def _remove_queue(state: State, queue: Queue) -> None:
@@ -198,14 +201,14 @@ def _remove_queue(state: State, queue: Queue) -> None:
             state.unflushed.pop(lane, None)
             state.idle.pop(lane, None)
             lane.forgotten = True
-            lane.state = EMPTY
-            state.leave_line(lane)
+            lane.state = LANE_EMPTY
+            leave_line(lane)
             for name in lane.throttle_keys:
                 state.lanes_of_throttle[name].pop(lane, None)
                 if not state.lanes_of_throttle[name]:
                     del state.lanes_of_throttle[name]
     state.deadlines.disarm(queue)
-    state.due.pop(queue, None)
+    state.due_queues.pop(queue, None)
     if queue.touched:
         state.touched.remove(queue)
         queue.touched = False
@@ -229,4 +232,4 @@ def _remove_queue(state: State, queue: Queue) -> None:
     ops.append((DELETE_RANGE | rows.STATE, pauses, rows.after(pauses)))
     state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
     if state.journal:
-        state.events.append(Event(state.now, effect.QUEUE_DELETED, queue.name))
+        state.events.append(Event(state.now, effect.EVENT_QUEUE_DELETED, queue.name))

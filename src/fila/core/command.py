@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from fila.core.lane import Entry
+from fila.core.entry import Entry
 from fila.core.verdict import Assignment, FailureVerdict
 
 # How a batch that is open already is told: whole, as its rows stand in the store, or its size only.
-ENTRIES: Final = 0
-STORED: Final = 1
-COUNTED: Final = 2
+TOLD_ENTRIES: Final = 0
+TOLD_STORED: Final = 1
+TOLD_COUNTED: Final = 2
 
 
 class CreateQueue(NamedTuple):
@@ -130,7 +130,7 @@ class Lease(NamedTuple):
     visibility_ms: int = 0  # 0: the queue's
     wait_ms: int = 0
     count_attempt: bool = False
-    told: int = ENTRIES  # how a batch that is open already is told
+    told: int = TOLD_ENTRIES  # how a batch that is open already is told
 
 
 class Withdraw(NamedTuple):

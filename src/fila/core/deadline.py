@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from fila.core.bucket import Bucket
-    from fila.core.lane import Lane
-    from fila.core.lease_batch import LeaseBatch
-    from fila.core.queue import Queue
-
-# Entries are (at_ns, serial, owner). Nothing is taken out of the middle: an entry
-# counts only while its owner's armed_ns still equals at_ns, and stale ones are swept when they
-# outnumber the living.
+# Alarms are (at_ns, serial, owner). Nothing is taken out of the middle: an alarm counts only while
+# its owner's armed_ns still equals at_ns, and stale ones are swept when they outnumber the living.
 _SWEEP_MIN: Final = 1_024
+
+
+class Sleeper:
+    """Something that may be woken at a time: a lane, a bucket, a queue or a lease batch."""
+
+    __slots__ = ("armed_ns",)
+
+    def __init__(self) -> None:
+        self.armed_ns = 0  # when it will be woken; 0: it is not armed
 
 
 class Deadlines:
     __slots__ = ("_armed", "_heap", "_serial")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Lane | Bucket | Queue | LeaseBatch]] = []
+        self._heap: list[tuple[int, int, Sleeper]] = []
         self._serial = 0
         self._armed = 0
 
-    def arm(self, owner: Lane | Bucket | Queue | LeaseBatch, at_ns: int) -> None:
+    def arm(self, owner: Sleeper, at_ns: int) -> None:
         """Wake `owner` at `at_ns`, and no longer when it was armed for before."""
         if owner.armed_ns == at_ns:
             return
@@ -35,10 +37,10 @@ class Deadlines:
         self._serial += 1
         heapq.heappush(self._heap, (at_ns, self._serial, owner))
         if len(self._heap) > 2 * self._armed + _SWEEP_MIN:
-            self._heap = [entry for entry in self._heap if entry[2].armed_ns == entry[0]]
+            self._heap = [alarm for alarm in self._heap if alarm[2].armed_ns == alarm[0]]
             heapq.heapify(self._heap)
 
-    def disarm(self, owner: Lane | Bucket | Queue | LeaseBatch) -> None:
+    def disarm(self, owner: Sleeper) -> None:
         if owner.armed_ns:
             owner.armed_ns = 0
             self._armed -= 1
@@ -53,7 +55,7 @@ class Deadlines:
             heapq.heappop(heap)
         return 0
 
-    def pop(self) -> Lane | Bucket | Queue | LeaseBatch:
+    def pop(self) -> Sleeper:
         """The owner whose deadline `next_ns` told; it is disarmed."""
         at_ns, _, owner = heapq.heappop(self._heap)
         assert owner.armed_ns == at_ns

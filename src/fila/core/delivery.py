@@ -16,28 +16,19 @@ it heads its lane its time counts as own backlog.
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.batch import PUT_LEASE
 from fila.core.bucket import first_short, whole_tokens
-from fila.core.consumer import Consumer
-from fila.core.effect import Delivery, Waits
+from fila.core.effect import Delivery
+from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
 from fila.core.events import eligible
-from fila.core.lane import (
-    BODY,
-    DELAYED,
-    EMPTY,
-    ENTRY_BYTES,
-    KEY,
-    READY,
-    STALL,
-    STAMP,
-    Entry,
-    Lane,
-)
-from fila.core.lease import Lease
+from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
+from fila.core.lease import Consumer, Lease
+from fila.core.pending import complete, fill_window
 from fila.core.queue import Queue
-from fila.core.rows import ID_AT
+from fila.core.readiness import leave_line, make_unready, park, wake_waiters
+from fila.core.row_batch import PUT_LEASE
 from fila.core.state import MS, State
-from fila.core.trail import DELIVERED
+from fila.core.trail import SPAN_DELIVERED
+from fila.core.waits import Waits
 
 
 def deliver(state: State) -> bool:
@@ -49,7 +40,7 @@ def deliver(state: State) -> bool:
         buckets = list(state.waiting)
         state.waiting.clear()
         for bucket in buckets:
-            state.wake_waiters(bucket)
+            wake_waiters(state, bucket)
         while state.touched:
             queue = state.touched.popleft()
             queue.touched = False
@@ -126,26 +117,26 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 key.deficit = deficit
                 short = first_short(buckets)
                 assert short is not None
-                state.park(lane, short)
+                park(state, lane, short)
                 continue
         if key.others:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
         if not window:
-            state.fill_window(lane)  # the first look at it since a restart
+            fill_window(state, lane)  # the first look at it since a restart
             assert window, f"lane {lane.number} of {queue.name} counts messages the store lacks"
         throttled_ns = lane.throttled_ns
         turn = active_ns - lane.head_active_ns
         freed = 0
         taken = 0
-        lane_state = READY
+        lane_state = LANE_READY
         while True:
             entry = window.popleft()
             message_key, stamp, _, _, _, since, stall_then, throttled_then, body = entry
             size = len(body)
             freed += size
             if size == 0:
-                entry = state.with_body(entry)
+                entry = complete(state, entry)
                 size = len(entry[BODY])
             if stall_then >= 0:
                 no_consumer = stall_ns - stall_then
@@ -165,18 +156,18 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             bytes_left -= size
             if not window:
                 if lane.horizon:
-                    state.fill_window(lane)
+                    fill_window(state, lane)
                 if not window:
-                    lane_state = EMPTY
+                    lane_state = LANE_EMPTY
                     break
             # The next one heads the lane from now on.
             turn = 0
             head = window[0]
-            if head[STALL] < 0:
+            if head[STALL_NS] < 0:
                 lane.head_stall_ns = stall_ns
                 lane.head_throttled_ns = throttled_ns
                 if head[STAMP] > now:
-                    lane_state = DELAYED
+                    lane_state = LANE_DELAYED
                     break
             if taken >= run or bytes_left <= 0:
                 break
@@ -204,19 +195,19 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 bucket.passed += taken
                 state.use_bucket(bucket)
             if deficit <= 0:
-                state.leave_line(lane)  # its visit is over: next time it waits at the end
+                leave_line(lane)  # its visit is over: next time it waits at the end
         if pauses is not None:
-            pauses.account(lane, entries, waits, taken, now, stall_ns)
+            pauses.account(key.name, entries, waits, taken, now, stall_ns)
         if trail is not None:
             if len(entries) == taken:
-                trail.begin(DELIVERED, now, consumer.id)
+                trail.begin(SPAN_DELIVERED, now, consumer.id)
             ready = eligible(key) if key.others else lane.pending
             # What the lane still has waits for its time, unless it stays ready.
-            left_behind = 0 if lane_state == READY else lane.pending
+            left_behind = 0 if lane_state == LANE_READY else lane.pending
             # The key itself still stands in the ring.
             trail.visits += (taken, key.pending, ready, left_behind, ring.weight, ring.keys)
             trail.delivered_rows += taken
-        if lane_state == READY:
+        if lane_state == LANE_READY:
             if key.others:
                 key.reorder(active_ns)
             if deficit <= 0:
@@ -226,7 +217,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 queue.keys_pending -= 1
             if deficit <= 0 and key.others:
                 ring.head = key.after  # the visit ended with this lane's last message
-            state.make_unready(lane, lane_state)
+            make_unready(state, lane, lane_state)
     if not entries:
         return 0
     taken = len(entries)
@@ -248,7 +239,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             rows.lease_row(lease.expires_ns, now, consumer.id, lease.keys),
         )
     )
-    if queue.armed_ns == 0 and queue not in state.due:
+    if queue.armed_ns == 0 and queue not in state.due_queues:
         state.deadlines.arm(queue, lease.expires_ns)
     state.deliveries.append(Delivery(consumer, number, now, entries, lanes, waits))
     return taken

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from fila.core.consumer import Consumer
-from fila.core.lane import Entry, Lane
-
-
-class Waits(NamedTuple):
-    """Where a message's wait went, in nanoseconds; the parts add up to delivered - since."""
-
-    retry: int  # until it became ready: a retry or enqueue delay
-    throttled: int  # a bucket of its own was short
-    no_consumer: int  # no consumer had credit
-    own: int  # older messages of its own key stood before it
-    turn: int  # it was its key's next, and other keys had their turns
-    paused: int = 0  # its queue or its key was paused
+from fila.core.entry import Entry
+from fila.core.lane import Lane
+from fila.core.lease import Consumer
+from fila.core.waits import Waits
 
 
 class Delivery(NamedTuple):
@@ -53,30 +44,30 @@ class Ended(NamedTuple):
     consumer: Consumer
 
 
-ENQUEUED: Final = "enqueued"
-REQUEUED: Final = "requeued"
-DELIVERED: Final = "delivered"
-ACKED: Final = "acked"
-NACKED: Final = "nacked"
-EXPIRED: Final = "expired"
-DEAD_LETTERED: Final = "dead_lettered"
-REDRIVEN: Final = "redriven"
-RELEASED: Final = "released"
-PARKED: Final = "parked"
-THROTTLED: Final = "throttled"
-STALLED: Final = "stalled"
-CONSUMER_JOINED: Final = "consumer_joined"
-CONSUMER_LEFT: Final = "consumer_left"
-WEIGHT_CHANGED: Final = "weight_changed"
-CONFIG_CHANGED: Final = "config_changed"
-SNAPSHOT: Final = "snapshot"
-QUEUE_CREATED: Final = "queue_created"
-QUEUE_DELETED: Final = "queue_deleted"
-QUEUE_PAUSED: Final = "queue_paused"
-QUEUE_RESUMED: Final = "queue_resumed"
-KEY_PAUSED: Final = "key_paused"
-KEY_RESUMED: Final = "key_resumed"
-PURGED: Final = "purged"
+EVENT_ENQUEUED: Final = "enqueued"
+EVENT_REQUEUED: Final = "requeued"
+EVENT_DELIVERED: Final = "delivered"
+EVENT_ACKED: Final = "acked"
+EVENT_NACKED: Final = "nacked"
+EVENT_EXPIRED: Final = "expired"
+EVENT_DEAD_LETTERED: Final = "dead_lettered"
+EVENT_REDRIVEN: Final = "redriven"
+EVENT_RELEASED: Final = "released"
+EVENT_PARKED: Final = "parked"
+EVENT_THROTTLED: Final = "throttled"
+EVENT_STALLED: Final = "stalled"
+EVENT_CONSUMER_JOINED: Final = "consumer_joined"
+EVENT_CONSUMER_LEFT: Final = "consumer_left"
+EVENT_WEIGHT_CHANGED: Final = "weight_changed"
+EVENT_CONFIG_CHANGED: Final = "config_changed"
+EVENT_SNAPSHOT: Final = "snapshot"
+EVENT_QUEUE_CREATED: Final = "queue_created"
+EVENT_QUEUE_DELETED: Final = "queue_deleted"
+EVENT_QUEUE_PAUSED: Final = "queue_paused"
+EVENT_QUEUE_RESUMED: Final = "queue_resumed"
+EVENT_KEY_PAUSED: Final = "key_paused"
+EVENT_KEY_RESUMED: Final = "key_resumed"
+EVENT_PURGED: Final = "purged"
 
 
 class Event(NamedTuple):

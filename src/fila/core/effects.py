@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fila.core.batch import Batch
 from fila.core.effect import BatchLeased, Delivery, Ended
+from fila.core.row_batch import RowBatch
 from fila.core.trail import Trail
 
 
 class Effects(NamedTuple):
     """A turn's outcome: store the batches as one, then let the rest go, in order."""
 
-    batches: list[Batch]
+    batches: list[RowBatch]
     deliveries: list[Delivery]
     ended: list[Ended]
     events: Trail

@@ -1,4 +1,4 @@
-"""Events of lanes, keys and queues for the journal; those of messages are made where they happen.
+"""Events for the journal: of single messages, lanes, keys and queues.
 
     parked      a bucket is short: the lane's messages may not go any more
     throttled   the lane's wait for a bucket, an interval, told when it is over
@@ -12,6 +12,16 @@ from __future__ import annotations
 
 from fila.core import effect
 from fila.core.effect import Event
+from fila.core.entry import (
+    ATTEMPTS,
+    BODY,
+    ENQUEUED_NS,
+    SINCE_NS,
+    WEIGHT,
+    Entry,
+    message_id,
+    ready_ns,
+)
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
 from fila.core.queue import Queue
@@ -29,21 +39,53 @@ def eligible(key: FairnessKey) -> int:
     return count
 
 
+def of_message(kind: str, lane: Lane, entry: Entry, now: int, error: str = "") -> Event:
+    """Something happened to this message of the lane."""
+    key = lane.key
+    since_ns = entry[SINCE_NS]
+    values = (
+        now,
+        kind,
+        lane.queue.name,
+        message_id(entry),
+        entry[ATTEMPTS],
+        key.name,
+        entry[WEIGHT],
+        lane.throttle_keys,
+        key.pending,
+        eligible(key),
+        0,
+        lane.queue.ring.keys,
+        since_ns,
+        ready_ns(entry),
+        None,
+        "",
+        error,
+        "",
+        0,
+        entry[ENQUEUED_NS],
+        len(entry[BODY]),
+        "",
+        0,
+    )
+    return tuple.__new__(Event, values)  # half the cost of calling Event
+
+
 def parked(lane: Lane, now: int) -> Event:
-    return _of_lane(effect.PARKED, lane, now, 0)
+    return _of_lane(effect.EVENT_PARKED, lane, now, 0)
 
 
 def throttled(lane: Lane, now: int) -> Event:
     """Called when the lane is no longer parked; its clock still tells since when it was."""
     unstalled_ns = now - lane.queue.stall_at(now) - lane.parked_since
-    return _of_lane(effect.THROTTLED, lane, now, now - unstalled_ns)
+    return _of_lane(effect.EVENT_THROTTLED, lane, now, now - unstalled_ns)
 
 
 def stalled(queue: Queue, now: int) -> Event:
     """Called while nobody has credit yet."""
     return Event(
         now,
-        effect.STALLED,
+        effect.EVENT_STALLED,
         queue.name,
         active_keys=queue.ring.keys,
         since_ns=queue.stalled_since,
@@ -53,7 +95,7 @@ def stalled(queue: Queue, now: int) -> Event:
 def weight_changed(queue: Queue, key: FairnessKey, now: int) -> Event:
     return Event(
         now,
-        effect.WEIGHT_CHANGED,
+        effect.EVENT_WEIGHT_CHANGED,
         queue.name,
         fairness_key=key.name,
         weight=key.weight,

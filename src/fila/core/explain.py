@@ -10,19 +10,16 @@ import heapq
 from typing import Any, Final
 
 from fila.core import rejection, wording
+from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
 from fila.core.fairness import FairnessKey
 from fila.core.forecast import RECENT_NS, forecast
-from fila.core.lane import ATTEMPTS, ENQUEUED, KEY, SINCE, STALL, STAMP, WEIGHT
 from fila.core.pause import Pause
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
 from fila.core.state import State
 from fila.core.stats import key_stats
 from fila.core.waiting import (
-    OWN,
-    THROTTLED,
-    TURN,
+    CAUSE_THROTTLED,
     Waiting,
     cause_of,
     find,
@@ -109,7 +106,7 @@ def about_key(state: State, queue: Queue, name: bytes) -> Document:
         "delivered": found.delivered,
         "rate_per_second": round(recent.per_second(name), 3),
         "waiting_for": cause_of(waiting, now) if waiting is not None else None,
-        "oldest_ms": (now - waiting.entry[SINCE]) // MS if waiting is not None else 0,
+        "oldest_ms": (now - waiting.entry[SINCE_NS]) // MS if waiting is not None else 0,
         "throttled_ms": found.throttled_ns // MS,
         "waits_ms": None
         if meter is None
@@ -144,9 +141,9 @@ def _longest(state: State, queue: Queue, keys_max: int) -> list[Document]:
 def _message(
     state: State, queue: Queue, document: Document, fairness_key: bytes | None, id: bytes
 ) -> Document | Rejection:
-    held = queue.leased.get(id)
-    if held is not None:
-        lease, lane, _, _ = held
+    found = queue.leased.get(id)
+    if found is not None:
+        lease, lane, _, _ = found
         document["key"] = about_key(state, queue, lane.key.name)
         document["message"] = {
             "id": wording.id_text(id),
@@ -175,21 +172,21 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
     waits = parts_of(waiting, now)
     cause = cause_of(waiting, now)
     found = forecast(waiting, now)
-    earlier = entry[SINCE] - entry[ENQUEUED]
+    earlier = entry[SINCE_NS] - entry[ENQUEUED_NS]
     parts = {"earlier": earlier, **waits._asdict()}
-    since_ns = entry[STAMP] if entry[STALL] < 0 else entry[SINCE]
+    since_ns = ready_ns(entry)
     document["message"] = {
-        "id": wording.id_text(entry[KEY][ID_AT:]),
+        "id": wording.id_text(message_id(entry)),
         "state": "delayed" if cause == "retry" and entry[STAMP] > now else "pending",
         "attempts": entry[ATTEMPTS],
         "weight": entry[WEIGHT],
-        "enqueued_ms": entry[ENQUEUED] // MS,
+        "enqueued_ms": entry[ENQUEUED_NS] // MS,
         "throttle_keys": [name.decode() for name in lane.throttle_keys],
         "ahead": ahead,
         "ready_in_ms": max(since_ns - now, 0) / MS,
     }
     document["waiting_for"] = cause
-    document["age_ns"] = now - entry[ENQUEUED]
+    document["age_ns"] = now - entry[ENQUEUED_NS]
     document["parts_ns"] = parts
     document["mostly"] = max(parts, key=lambda name: parts[name])
     bucket = short_bucket(lane, now)
@@ -204,7 +201,7 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
             "next_token_ms": max(token_ns - now, 0) / MS if token_ns else None,
             "waiting_lanes": len(bucket.waiters),
         }
-    shared = bucket.name if bucket is not None and cause == THROTTLED else None
+    shared = bucket.name if bucket is not None and cause == CAUSE_THROTTLED else None
     document["served_meanwhile"] = _served(state, queue, lane.key.name, since_ns, shared)
     document["eta_ms"] = None if found.eta_ns is None else round(found.eta_ns / MS, 3)
     document["eta_because"] = found.because
@@ -250,6 +247,3 @@ def _pause(pause: Pause | None) -> Document | None:
     if pause is None:
         return None
     return {"since_ms": pause.since_ns // MS, "by": pause.who, "reason": pause.reason}
-
-
-__all__ = ["OWN", "TURN", "Document", "about_key", "about_queue", "explain", "overview"]

@@ -11,13 +11,15 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
+from fila.core.service import Counted
+
 if TYPE_CHECKING:
     from fila.core.lane import Lane
     from fila.core.meter import Meter
     from fila.core.pause import Pause
 
 
-class FairnessKey:
+class FairnessKey(Counted):
     __slots__ = (
         "active",
         "after",
@@ -28,31 +30,27 @@ class FairnessKey:
         "joined",
         "lane",
         "lanes",
-        "mark",
         "meter",
-        "name",
+        "number",
         "others",
         "pause",
         "pending",
-        "served",
         "weight",
     )
 
-    def __init__(self, name: bytes) -> None:
-        self.name = name
+    def __init__(self, name: bytes, number: int = 0) -> None:
+        super().__init__(name)
+        self.number = number  # its first lane's: a key that was forgotten comes back with another
         self.weight = 1
         self.deficit = 0
         self.granted = 0  # the deficit with which the visit under way began
         self.pending = 0
         self.active = False  # stands in the ring
-        # Messages that were its due by weight while it stood in the ring, up to its last joining.
+        # Messages it was entitled to by weight while it stood in the ring, up to its last joining.
         self.entitled = 0.0
         self.joined = 0.0  # the ring's clock at that moment
         self.meter: Meter | None = None  # made when somebody measures
         self.pause: Pause | None = None
-        # For people who ask why; see service.py.
-        self.served = 0  # messages delivered since the broker started
-        self.mark = 0  # the slot in which it was last seen to be served
         self.before: FairnessKey | None = None
         self.after: FairnessKey | None = None
         self.lanes: dict[tuple[bytes, ...], Lane] = {}
@@ -84,7 +82,7 @@ class FairnessKey:
             else:
                 self.lane = None
         else:
-            self.others = [entry for entry in self.others if entry[2] is not lane]
+            self.others = [other for other in self.others if other[2] is not lane]
             heapq.heapify(self.others)
 
     def reorder(self, active_ns: int) -> None:
@@ -98,15 +96,15 @@ class FairnessKey:
             self._promote(oldest, current, active_ns)
 
     def entitled_at(self, clock: float) -> float:
-        """What was its due up to now, in messages; `clock` is the ring's.
+        """What it was entitled to up to now, in messages; `clock` is the ring's.
 
         Its weight's part of what was handed out while it stood in the ring, but never more than it
         had to send: a key with a few messages is not owed what it could not have used."""
         if not self.active:
             return self.entitled
-        due = self.entitled + self.weight * (clock - self.joined)
+        entitled = self.entitled + self.weight * (clock - self.joined)
         wanted = float(self.served + self.pending)
-        return due if due < wanted else wanted
+        return entitled if entitled < wanted else wanted
 
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
         current.lost_since = active_ns
@@ -121,8 +119,8 @@ class Ring:
         self.head: FairnessKey | None = None  # whose visit is under way or comes next
         self.keys = 0
         self.weight = 0  # sum of the weights of the keys in the ring
-        # Fair time: every message moves it by 1 / weight, so that a key is due its own weight times
-        # what passes while it stands in the ring, and a full round takes one quantum.
+        # Fair time: every message moves it by 1 / weight, so that a key is entitled to its weight
+        # times what passes while it stands in the ring, and a full round takes one quantum.
         self.clock = 0.0
         self.visits = 0
 
@@ -155,7 +153,7 @@ class Ring:
             if self.head is key:
                 self.head = after
         key.before = key.after = None
-        # Who leaves with nothing more to send has had its due, whenever that was.
+        # Who leaves with nothing more to send has had what it was entitled to.
         key.entitled = key.entitled_at(self.clock) if key.pending else float(key.served)
         key.active = False
         self.keys -= 1

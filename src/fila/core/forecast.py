@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from fila.core.bucket import NS, Bucket
+from fila.core.entry import STAMP
 from fila.core.lane import Lane
 from fila.core.service import Served
-from fila.core.waiting import NO_CONSUMER, PAUSED, RETRY, Waiting, cause_of, short_bucket
+from fila.core.waiting import (
+    CAUSE_NO_CONSUMER,
+    CAUSE_PAUSED,
+    CAUSE_RETRY,
+    Waiting,
+    cause_of,
+    short_bucket,
+)
 
 RECENT_NS: Final = 10 * NS
 _SEEN_MIN: Final = 5  # deliveries of a key from which its own rate counts
@@ -35,18 +43,18 @@ def forecast(waiting: Waiting, now: int) -> Forecast:
     queue_rate = served.per_second()
     rate = key_rate(lane, served, now)
     cause = cause_of(waiting, now)
-    if cause == PAUSED:
+    if cause == CAUSE_PAUSED:
         return Forecast(None, "it is paused", rate, queue_rate)
-    if cause == RETRY:
-        eta_ns = max(entry[1] - now, lane.head_stamp() - now, 0)
+    if cause == CAUSE_RETRY:
+        eta_ns = max(entry[STAMP] - now, lane.head_stamp() - now, 0)
         return Forecast(eta_ns, "its delay runs out then", rate, queue_rate)
-    if not queue.consumers and not queue.batches:
+    if not queue.consumers and not queue.lease_batches:
         return Forecast(None, "nobody consumes the queue", 0.0, queue_rate)
     short = short_bucket(lane, now)
     if short is not None and short.next_token_ns() == 0:
         return Forecast(None, "its bucket never gets a token", 0.0, queue_rate)
     if rate <= 0.0:
-        if cause == NO_CONSUMER:
+        if cause == CAUSE_NO_CONSUMER:
             why = "no consumer has credit and none was given back lately"
             return Forecast(None, why, 0.0, queue_rate)
         token_ns = max(short.next_token_ns() - now, 0) if short is not None else 0

@@ -11,9 +11,9 @@ age within the limit, whatever rows are still there; rows before `head` are gone
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.batch import DELETE, PUT
 from fila.core.command import EnqueueKeyed
-from fila.core.queue import Queue
+from fila.core.queue import KnownKeys, Queue
+from fila.core.row_batch import DELETE, PUT
 from fila.core.state import MS, State
 
 PUT_KEY = PUT | rows.IDEMPOTENCY
@@ -21,17 +21,6 @@ DELETE_KEY = DELETE | rows.IDEMPOTENCY
 
 # What is known of a key: its number, when it came, and the id of its message.
 Known = tuple[int, int, bytes]
-
-
-class KnownKeys:
-    """Where a queue's window stands."""
-
-    __slots__ = ("head", "next", "oldest_ns")
-
-    def __init__(self, head: int, next: int) -> None:
-        self.head = head
-        self.next = next
-        self.oldest_ns = 0  # when the key at the head came; 0: not looked up yet
 
 
 def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[bytes, bool]]:

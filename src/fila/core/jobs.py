@@ -12,14 +12,14 @@ from collections.abc import Callable
 from functools import partial
 
 from fila.core import policy as deciding
-from fila.core.command import Command, Purge, Redrive
-from fila.core.lane import BODY, KEY
-from fila.core.machine import Machine, Reply
+from fila.core.applies import Applies
+from fila.core.command import Purge, Redrive
+from fila.core.entry import BODY, message_ids
+from fila.core.machine import Machine
 from fila.core.policy import Policy
 from fila.core.purging import Purgeable
 from fila.core.queue import DLQ_SUFFIX
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
 
 Done = Callable[[int], None]
 
@@ -48,12 +48,12 @@ class PurgeJob:
 
 
 class Jobs:
-    """All jobs of one machine. `apply` is the turn's: what a step does is a command of its turn."""
+    """All jobs of one machine. What a step does is a command of its turn."""
 
-    def __init__(self, machine: Machine, policy: Policy, apply: Callable[[Command], Reply]) -> None:
+    def __init__(self, machine: Machine, policy: Policy, turn: Applies) -> None:
         self._machine = machine
         self._policy = policy
-        self._apply = apply
+        self._turn = turn
         self._redrives: list[RedriveJob] = []
         self._purges: list[PurgeJob] = []
         self.under_way = False
@@ -107,9 +107,9 @@ class Jobs:
             parent = job.queue.removesuffix(DLQ_SUFFIX)
             bodies = [entry[BODY] for entry in entries]
             assignments = deciding.assign(self._policy, parent, bodies, machine.state.now)
-            ids = [entry[KEY][ID_AT:] for entry in entries]
-            reply = self._apply(Redrive(job.queue, ids, assignments))
-            moved = reply if isinstance(reply, int) else 0
+            ids = message_ids(entries)
+            reply = self._turn.apply(Redrive(job.queue, ids, assignments))
+            moved = 0 if isinstance(reply, Rejection) else reply
         job.moved += moved
         job.left -= moved
         return job.left <= 0 or moved == 0
@@ -119,7 +119,8 @@ class Jobs:
         lanes_max = self._machine.state.settings.purge_lanes
         lanes = job.found.lanes[job.at : job.at + lanes_max]
         job.at += lanes_max
-        reply = self._apply(Purge(job.queue, lanes, job.whole, job.who, job.found.next_lane))
-        if isinstance(reply, int):
-            job.purged += reply
-        return job.at >= len(job.found.lanes) or isinstance(reply, Rejection)
+        reply = self._turn.apply(Purge(job.queue, lanes, job.whole, job.who, job.found.next_lane))
+        if isinstance(reply, Rejection):
+            return True
+        job.purged += reply
+        return job.at >= len(job.found.lanes)

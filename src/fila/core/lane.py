@@ -18,39 +18,38 @@ from bisect import insort
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from fila.core import rows
-from fila.core.bucket import Bucket
+from fila.core.deadline import Sleeper
+from fila.core.entry import (
+    BODY,
+    ENTRY_BYTES,
+    ID_AT,
+    KEY,
+    SINCE_NS,
+    STALL_NS,
+    STAMP,
+    Entry,
+    entry_of,
+    stamp_of,
+    without_body,
+)
+from fila.core.rows import lane_prefix
 
 if TYPE_CHECKING:
+    from fila.core.bucket import Bucket
     from fila.core.fairness import FairnessKey
     from fila.core.queue import Queue
 
-# A pending message: (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns,
-# body). Tuples, not objects: one is made for every message. An empty body is in the store only.
-Entry = tuple[bytes, int, int, int, int, int, int, int, bytes]
-KEY: Final = 0
-STAMP: Final = 1
-ATTEMPTS: Final = 2
-WEIGHT: Final = 3
-ENQUEUED: Final = 4
-SINCE: Final = 5
-STALL: Final = 6  # the queue's stall clock when the message became ready; -1: it had a delay
-THROTTLED: Final = 7  # the lane's throttle clock at the same moment
-BODY: Final = 8
-
 DELAY_BIT: Final = 1 << 63  # in a stored head
-ENTRY_BYTES: Final = 400  # what an entry costs in memory beside its body
 
-EMPTY: Final = 0  # nothing pending
-READY: Final = 1  # its head may go: the lane takes part in its key's turns
-DELAYED: Final = 2  # its head lies in the future: parked on the deadline heap
-PARKED: Final = 3  # a bucket is short: parked on that bucket
-HELD: Final = 4  # its key is paused: it takes part again when the key is resumed
+LANE_EMPTY: Final = 0  # nothing pending
+LANE_READY: Final = 1  # its head may go: the lane takes part in its key's turns
+LANE_DELAYED: Final = 2  # its head lies in the future: parked on the deadline heap
+LANE_PARKED: Final = 3  # a bucket is short: parked on that bucket
+LANE_PAUSED: Final = 4  # its key is paused: it takes part again when the key is resumed
 
 
-class Lane:
+class Lane(Sleeper):
     __slots__ = (
-        "armed_ns",
         "buckets",
         "delivered",
         "forgotten",
@@ -59,8 +58,6 @@ class Lane:
         "head_throttled_ns",
         "horizon",
         "key",
-        "label",
-        "label_weight",
         "leased",
         "ledger_position",
         "line_of",
@@ -85,13 +82,14 @@ class Lane:
     def __init__(
         self, queue: Queue, key: FairnessKey, number: int, throttle_keys: tuple[bytes, ...]
     ) -> None:
+        super().__init__()
         self.queue = queue
         self.key = key
         self.number = number
-        self.prefix = rows.lane_prefix(queue.number, number)
+        self.prefix = lane_prefix(queue.number, number)
         self.throttle_keys = throttle_keys
         self.buckets: list[Bucket] = []
-        self.state = EMPTY
+        self.state = LANE_EMPTY
         self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
         self.leased = 0
@@ -102,13 +100,10 @@ class Lane:
         self.unread_delay = False  # after a restart, until the window is read: the head has a delay
         self.delivered = b""  # highest message key ever taken out: the horizon stays above it
         self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
-        self.label = b""  # how an edge writes the lane's keys; opaque here
-        self.label_weight = 0
         self.weight_seen = 1  # its key's weight when the lane was last stored (read by load)
         self.touched = False
         self.forgotten = False
         self.ledger_position = 0
-        self.armed_ns = 0
         # Clocks of the wait split (see delivery.py). "Active" time is the queue's unstalled time.
         self.throttled_ns = 0  # survives a restart
         self.parked_since = 0  # active time
@@ -136,7 +131,7 @@ class Lane:
             self.unflushed.append(entry)
             return 0
         if not room:
-            entry = (*entry[:BODY], b"")
+            entry = without_body(entry)
         grown = ENTRY_BYTES + len(entry[BODY])
         if key > last:
             window.append(entry)
@@ -168,9 +163,9 @@ class Lane:
         Messages of the current turn, which the store does not show yet, are merged in.
         """
         leased = self.queue.leased
-        entries = [entry_of(key, value) for key, value in found if key[rows.ID_AT :] not in leased]
+        entries = [entry_of(key, value) for key, value in found if key[ID_AT:] not in leased]
         if without_bodies:
-            entries = [(*entry[:BODY], b"") for entry in entries]
+            entries = [without_body(entry) for entry in entries]
         if self.unflushed:
             seen = {entry[KEY] for entry in entries}
             fresh = [entry for entry in self.unflushed if entry[KEY] not in seen]
@@ -191,7 +186,7 @@ class Lane:
 
     def throttled_at(self, now: int) -> int:
         """The throttle clock: unstalled time the lane stood parked on a bucket, up to `now`."""
-        if self.state != PARKED:
+        if self.state != LANE_PARKED:
             return self.throttled_ns
         return self.throttled_ns + (now - self.queue.stall_at(now)) - self.parked_since
 
@@ -199,45 +194,17 @@ class Lane:
         """The stamp of the oldest pending message; a restart knows it before it reads the row."""
         if self.window:
             return self.window[0][STAMP]
-        return int.from_bytes(self.horizon[12:20], "big") if self.horizon else self.tail
+        return stamp_of(self.horizon) if self.horizon else self.tail
 
     def head_since(self) -> int:
         """When the oldest pending message began to wait, or became ready if it had a delay."""
         if self.window and not self.head_has_delay():
-            return self.window[0][SINCE]
+            return self.window[0][SINCE_NS]
         return self.head_stamp()
 
     def head_has_delay(self) -> bool:
-        return self.window[0][STALL] < 0 if self.window else self.unread_delay
+        return self.window[0][STALL_NS] < 0 if self.window else self.unread_delay
 
     def stored_head(self) -> int:
         """The head as the ledger keeps it: its stamp, and in the top bit whether it has a delay."""
         return self.head_stamp() | (DELAY_BIT if self.head_has_delay() else 0)
-
-
-def entry_of(key: bytes, value: bytes) -> Entry:
-    """The pending message a stored row tells of."""
-    version, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns = (
-        rows.MESSAGE_HEAD.unpack_from(value)
-    )
-    if version != 1:
-        raise rows.CorruptRowError(
-            f"a stored message has version {version}; this Fila reads version 1"
-        )
-    stamp = int.from_bytes(key[12:20], "big")
-    body = value[rows.MESSAGE_HEAD_BYTES :]
-    return (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body)
-
-
-def row_of(entry: Entry) -> bytes:
-    """The stored value of a pending message."""
-    head = rows.MESSAGE_HEAD.pack(
-        1,
-        entry[ATTEMPTS],
-        entry[WEIGHT],
-        entry[ENQUEUED],
-        entry[SINCE],
-        entry[STALL],
-        entry[THROTTLED],
-    )
-    return head + entry[BODY]

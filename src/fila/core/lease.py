@@ -1,33 +1,129 @@
-"""A lease: messages handed to a consumer in one delivery, and until when they are its own."""
+"""Leases and who holds them: a consumer with its credit, or a lease batch under its name.
+
+Owns what is remembered of each; `delivery.py` makes leases, `settlement.py` ends them, `leasing.py`
+and `lease_batch.py` do so for batches.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fila.core.deadline import Sleeper
+from fila.core.entry import Entry
+
 if TYPE_CHECKING:
-    from fila.core.consumer import Consumer
     from fila.core.lane import Lane
-    from fila.core.lease_batch import LeaseBatch
+    from fila.core.queue import Queue
+
+
+class Consumer:
+    """Who may be handed messages, and how many it may have unacknowledged."""
+
+    __slots__ = (
+        "connection",
+        "credit_bytes",
+        "credit_messages",
+        "gone",
+        "held",
+        "id",
+        "leases",
+        "prefetch",
+        "queue",
+        "ready",
+    )
+
+    def __init__(
+        self, id: str, queue: Queue, connection: int, prefetch: int, prefetch_bytes: int
+    ) -> None:
+        self.id = id
+        self.queue = queue
+        self.connection = connection
+        self.prefetch = prefetch
+        self.credit_messages = prefetch
+        self.credit_bytes = prefetch_bytes
+        self.ready = False  # stands in the queue's round of consumers with credit
+        self.gone = False
+        self.held = False  # gets nothing for a while: its client does not read
+        self.leases: dict[int, Lease] = {}
+
+    def may_receive(self) -> bool:
+        return self.credit_messages > 0 and self.credit_bytes > 0 and not self.held
 
 
 class Lease:
+    """Messages handed to a consumer in one delivery, and until when they are its own."""
+
     __slots__ = ("batch", "consumer", "expires_ns", "keys", "number", "remaining")
 
     def __init__(
         self, number: int, consumer: Consumer | None, expires_ns: int, keys: list[bytes]
     ) -> None:
         self.number = number
-        self.consumer = consumer  # None: it was made before a restart
+        self.consumer = consumer  # None: it was made before a restart, or is a batch's
         self.expires_ns = expires_ns
         self.keys = keys  # message keys; some may be finished already
         self.remaining = len(keys)
         self.batch: LeaseBatch | None = None  # whose it is; then the batch's time counts
 
-    def held_by_other(self, connection: int) -> bool:
-        """Whether a living consumer of another connection holds it."""
+    def belongs_to_other(self, connection: int) -> bool:
+        """Whether it is a living consumer's of another connection."""
         consumer = self.consumer
         return consumer is not None and not consumer.gone and consumer.connection != connection
 
 
 # What a queue remembers of a leased message: its lease, lane, key and body bytes.
 Leased = tuple[Lease, "Lane", bytes, int]
+
+
+class LeaseBatch(Sleeper):
+    """Messages leased together under a name, so that who asks again gets the same.
+
+    It is *filling* while its consumer takes turns with the others for its messages, and *open* from
+    then on until the last of its leases has ended. Its leases are its own: they stand in its
+    `leases`, not among the queue's, and end with the batch's time.
+    """
+
+    __slots__ = (
+        "consumer",
+        "count_attempt",
+        "entries",
+        "expires_ns",
+        "lanes",
+        "leased_ns",
+        "leases",
+        "name",
+        "queue",
+        "requests",
+        "visibility_ms",
+        "wait_until_ns",
+    )
+
+    def __init__(self, name: str, queue: Queue, count_attempt: bool, visibility_ms: int) -> None:
+        super().__init__()
+        self.name = name
+        self.queue = queue
+        self.count_attempt = count_attempt  # whether running out is a failure
+        self.visibility_ms = visibility_ms
+        self.leases: dict[int, Lease] = {}
+        self.leased_ns = 0
+        self.expires_ns = 0
+        # Only while it is filling.
+        self.consumer: Consumer | None = None
+        self.wait_until_ns = 0
+        self.requests: list[int] = []  # who waits for it
+        self.entries: list[Entry] = []
+        self.lanes: list[Lane] = []
+
+    def messages(self) -> int:
+        return sum([lease.remaining for lease in self.leases.values()])
+
+    def first_leases(self, messages_max: int) -> list[Lease]:
+        """Its first leases, until they hold so many messages."""
+        found = []
+        messages = 0
+        for lease in self.leases.values():
+            if messages >= messages_max:
+                break
+            found.append(lease)
+            messages += lease.remaining
+        return found

@@ -1,79 +1,22 @@
-"""A lease batch: messages leased together under a name, so that who asks again gets the same.
+"""The names of lease batches and their rows: which one is meant, and how it is made durable.
 
-Owns the names and what a queue remembers of a batch, in memory and in its row. How batches are
-filled and end is in `leasing.py`.
-
-A batch is *filling* while its consumer takes turns with the others for its messages, and *open*
-from then on until the last of its leases has ended. Its leases are its own: they stand in its
-`leases`, not among the queue's, and end with the batch's time.
+What a batch is stands in `lease.py`; how batches are filled and end, in `leasing.py`.
 
 `s/7` and `s/7/anything` are batches number 7 of the stream `s`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fila.core import rows
-from fila.core.batch import DELETE_STATE, PUT_STATE
 from fila.core.effect import BatchLeased
-from fila.core.lane import Entry, Lane
-
-if TYPE_CHECKING:
-    from fila.core.consumer import Consumer
-    from fila.core.lease import Lease
-    from fila.core.queue import Queue
-    from fila.core.state import State
+from fila.core.lease import Lease, LeaseBatch
+from fila.core.queue import Queue
+from fila.core.row_batch import DELETE_STATE, PUT_STATE
+from fila.core.state import State
 
 NAME_BYTES_MAX: Final = 255
-
-
-class LeaseBatch:
-    __slots__ = (
-        "armed_ns",
-        "consumer",
-        "count_attempt",
-        "entries",
-        "expires_ns",
-        "lanes",
-        "leased_ns",
-        "leases",
-        "name",
-        "queue",
-        "requests",
-        "visibility_ms",
-        "wait_until_ns",
-    )
-
-    def __init__(self, name: str, queue: Queue, count_attempt: bool, visibility_ms: int) -> None:
-        self.name = name
-        self.queue = queue
-        self.count_attempt = count_attempt  # whether running out is a failure
-        self.visibility_ms = visibility_ms
-        self.leases: dict[int, Lease] = {}
-        self.leased_ns = 0
-        self.expires_ns = 0
-        self.armed_ns = 0
-        # Only while it is filling.
-        self.consumer: Consumer | None = None
-        self.wait_until_ns = 0
-        self.requests: list[int] = []  # who waits for it
-        self.entries: list[Entry] = []
-        self.lanes: list[Lane] = []
-
-    def messages(self) -> int:
-        return sum([lease.remaining for lease in self.leases.values()])
-
-    def first_leases(self, messages_max: int) -> list[Lease]:
-        """Its first leases, until they hold so many messages."""
-        found = []
-        messages = 0
-        for lease in self.leases.values():
-            if messages >= messages_max:
-                break
-            found.append(lease)
-            messages += lease.remaining
-        return found
 
 
 def stream_of(name: str) -> tuple[str, int] | None:
@@ -88,12 +31,14 @@ def stream_of(name: str) -> tuple[str, int] | None:
 def chosen(queue: Queue, name: str, below: int | None) -> list[LeaseBatch]:
     """The open batch of this name, or those of the stream `name` with numbers less than `below`."""
     if below is None:
-        batch = queue.batches.get(name)
+        batch = queue.lease_batches.get(name)
         return [batch] if batch is not None and batch.consumer is None else []
     found = []
-    for batch in queue.batches.values():
-        place = stream_of(batch.name)
-        if place is not None and place[0] == name and place[1] < below and batch.consumer is None:
+    for batch in queue.lease_batches.values():
+        numbered = stream_of(batch.name)
+        if numbered is None or batch.consumer is not None:
+            continue
+        if numbered[0] == name and numbered[1] < below:
             found.append(batch)
     found.sort(key=lambda batch: batch.name)  # the same order before and after a restart
     return found
@@ -135,14 +80,14 @@ def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
         put_row(state, batch)
         return
     state.deadlines.disarm(batch)
-    state.due_batches.pop(batch, None)
+    state.due_lease_batches.pop(batch, None)
     forget(state, batch)
 
 
 def forget(state: State, batch: LeaseBatch) -> None:
     """Nothing is leased under this name any more."""
     queue = batch.queue
-    del queue.batches[batch.name]
+    del queue.lease_batches[batch.name]
     if batch.leased_ns:
         key = rows.open_batch_key(queue.number, batch.name)
         state.ops(queue.group).append((DELETE_STATE, key, b""))
@@ -150,11 +95,11 @@ def forget(state: State, batch: LeaseBatch) -> None:
 
 def forget_queue(state: State, queue: Queue) -> None:
     """The queue goes: so do its batches, and who waits for one is told."""
-    for batch in queue.batches.values():
+    for batch in queue.lease_batches.values():
         state.deadlines.disarm(batch)
-        state.due_batches.pop(batch, None)
+        state.due_lease_batches.pop(batch, None)
         state.filling.pop(batch, None)
         for request in batch.requests:
             gone = BatchLeased(request, queue.name, 0, 0, False, 0, [], [], [], True)
             state.batches_leased.append(gone)
-    queue.batches.clear()
+    queue.lease_batches.clear()

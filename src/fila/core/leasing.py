@@ -7,10 +7,10 @@ membership is stored in the same batch of rows as the leases; a crash finds both
 
 from __future__ import annotations
 
-from fila.core import effect, lease_batch, rejection, reread, rows, settlement
+from fila.core import effect, lease_batch, rejection, reread, settlement
 from fila.core.command import (
-    COUNTED,
-    ENTRIES,
+    TOLD_COUNTED,
+    TOLD_ENTRIES,
     Ack,
     AckBatch,
     Expire,
@@ -19,13 +19,11 @@ from fila.core.command import (
     ReleaseBatch,
     Withdraw,
 )
-from fila.core.command import (
-    Lease as LeaseCommand,
-)
-from fila.core.consumer import Consumer
+from fila.core.command import Lease as LeaseCommand
 from fila.core.effect import BatchLeased, Event
-from fila.core.lane import Entry, Lane, entry_of
-from fila.core.lease_batch import LeaseBatch
+from fila.core.entry import Entry, entry_of, id_of
+from fila.core.lane import Lane
+from fila.core.lease import Consumer, LeaseBatch
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.state import MS, State
@@ -33,7 +31,7 @@ from fila.core.state import MS, State
 
 def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None:
     """Ask for a batch: what is open under this name, or a new one. The answer is an effect."""
-    batch = queue.batches.get(command.name)
+    batch = queue.lease_batches.get(command.name)
     if batch is not None:
         if batch.consumer is not None:
             batch.requests.append(command.request)
@@ -55,12 +53,12 @@ def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None
     batch.consumer = consumer = Consumer(
         f"batch:{command.name}", queue, 0, command.max_messages, bytes_max
     )
-    queue.batches[batch.name] = batch
+    queue.lease_batches[batch.name] = batch
     state.filling[batch] = None
     queue.add_ready(consumer, now)
     state.touch_queue(queue)
     if state.journal:
-        _consumer_event(state, batch, effect.CONSUMER_JOINED, command.max_messages)
+        _consumer_event(state, batch, effect.EVENT_CONSUMER_JOINED, command.max_messages)
     return None
 
 
@@ -81,9 +79,9 @@ def collect(state: State, more: bool) -> None:
                 state.deadlines.arm(batch, batch.wait_until_ns)
                 continue
         _stop_filling(state, batch)
-        for place, request in enumerate(batch.requests):
+        for at, request in enumerate(batch.requests):
             leased = BatchLeased(
-                request, batch.queue.name, batch.leased_ns, batch.expires_ns, place > 0,
+                request, batch.queue.name, batch.leased_ns, batch.expires_ns, at > 0,
                 len(batch.entries), batch.entries, batch.lanes, [],
             )  # fmt: skip
             state.batches_leased.append(leased)
@@ -94,7 +92,7 @@ def collect(state: State, more: bool) -> None:
 
 def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
     """Nobody waits for this answer any more; a batch nobody waits for and that has nothing goes."""
-    batch = queue.batches.get(command.name)
+    batch = queue.lease_batches.get(command.name)
     if batch is None or command.request not in batch.requests:
         return 0
     batch.requests.remove(command.request)
@@ -129,7 +127,7 @@ def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] 
     for batch in chosen:
         batch.visibility_ms = command.visibility_ms or queue.visibility_ms
         batch.expires_ns = state.now + batch.visibility_ms * MS
-        state.due_batches.pop(batch, None)
+        state.due_lease_batches.pop(batch, None)
         state.deadlines.arm(batch, batch.expires_ns)
         lease_batch.put_row(state, batch)
         messages += batch.messages()
@@ -152,8 +150,8 @@ def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
 
     A big one ends in steps: it is the first again until its last lease has ended."""
     step = state.settings.batch_step_messages
-    while state.due_batches:
-        batch = next(iter(state.due_batches))
+    while state.due_lease_batches:
+        batch = next(iter(state.due_lease_batches))
         if batch.consumer is None and batch.leases:
             if batch.expires_ns <= state.now:
                 ids: list[bytes] = []
@@ -162,13 +160,13 @@ def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
                         ids += settlement.ids_of(batch.queue, one)
                 return batch, ids
             state.deadlines.arm(batch, batch.expires_ns)
-        del state.due_batches[batch]
+        del state.due_lease_batches[batch]
     return None
 
 
 def expire(state: State, queue: Queue, command: ExpireBatch) -> int:
     """End a batch whose time ran out, or a step of it. Returns how many messages that were."""
-    batch = queue.batches.get(command.name)
+    batch = queue.lease_batches.get(command.name)
     if batch is None or batch.consumer is not None or batch.expires_ns > state.now:
         return 0
     leases = batch.first_leases(state.settings.batch_step_messages)
@@ -201,9 +199,10 @@ def _fault(state: State, queue: Queue, command: LeaseCommand) -> Rejection | Non
     if command.wait_ms > settings.batch_wait_ms_max:
         limit = settings.batch_wait_ms_max
         return invalid_value("wait_ms", f"{command.wait_ms} is more than {limit}")
-    if len(queue.batches) >= settings.batches_max:
+    if len(queue.lease_batches) >= settings.batches_max:
         return invalid_value(
-            "batch", f'queue "{queue.name}" has {len(queue.batches)} open; ack or release some'
+            "batch",
+            f'queue "{queue.name}" has {len(queue.lease_batches)} open; ack or release some',
         )
     return _visibility_fault(state, command.visibility_ms)
 
@@ -229,10 +228,10 @@ def _tell_again(state: State, batch: LeaseBatch, command: LeaseCommand) -> None:
     stored: list[tuple[bytes, bytes]] = []
     entries: list[Entry] = []
     count = batch.messages()
-    if command.told != COUNTED:
-        keys, lanes = _held(batch)
+    if command.told != TOLD_COUNTED:
+        keys, lanes = _leased_by(batch)
         stored = list(zip(keys, reread.stored(state.reader, keys), strict=True))
-    if command.told == ENTRIES:
+    if command.told == TOLD_ENTRIES:
         entries = [entry_of(key, value) for key, value in stored]
         stored = []
     told = BatchLeased(
@@ -242,16 +241,16 @@ def _tell_again(state: State, batch: LeaseBatch, command: LeaseCommand) -> None:
     state.batches_leased.append(told)
 
 
-def _held(batch: LeaseBatch) -> tuple[list[bytes], list[Lane]]:
+def _leased_by(batch: LeaseBatch) -> tuple[list[bytes], list[Lane]]:
     keys: list[bytes] = []
     lanes: list[Lane] = []
     leased = batch.queue.leased
     for one in batch.leases.values():
         for key in one.keys:
-            held = leased.get(key[rows.ID_AT :])
-            if held is not None and held[0] is one:
+            found = leased.get(id_of(key))
+            if found is not None and found[0] is one:
                 keys.append(key)
-                lanes.append(held[1])
+                lanes.append(found[1])
     return keys, lanes
 
 
@@ -281,7 +280,7 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
     consumer.gone = True
     if consumer.ready:
         queue.drop_ready(consumer, state.now)
-    state.due_batches.pop(batch, None)
+    state.due_lease_batches.pop(batch, None)
     if batch.leases:
         if batch.leased_ns != state.now:
             # It took several turns: its time begins when it is complete.
@@ -293,7 +292,7 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
         state.deadlines.disarm(batch)
         lease_batch.forget(state, batch)
     if state.journal:
-        _consumer_event(state, batch, effect.CONSUMER_LEFT, -consumer.credit_messages)
+        _consumer_event(state, batch, effect.EVENT_CONSUMER_LEFT, -consumer.credit_messages)
 
 
 def _consumer_event(state: State, batch: LeaseBatch, kind: str, credit: int) -> None:

@@ -8,14 +8,16 @@ grow with the backlog.
 from __future__ import annotations
 
 from fila.core import pausing, rows, throttle
-from fila.core.batch import Reader
 from fila.core.bucket import Bucket
-from fila.core.lane import DELAY_BIT, EMPTY, Lane
-from fila.core.lease import Lease
-from fila.core.lease_batch import LeaseBatch
-from fila.core.ledger import Group
+from fila.core.entry import id_of, lane_number_of
+from fila.core.lane import DELAY_BIT, LANE_EMPTY, Lane
+from fila.core.lease import Lease, LeaseBatch
+from fila.core.ledger import restore
 from fila.core.machine import Machine
-from fila.core.queue import Queue
+from fila.core.pending import fill_window
+from fila.core.queue import Group, Queue
+from fila.core.reader import Reader
+from fila.core.readiness import leave_line, new_head
 from fila.core.settings import Settings
 from fila.core.state import State
 
@@ -31,7 +33,7 @@ def load(reader: Reader, settings: Settings, now: int) -> Machine:
     seen = [row.now_ns for ledger in ledgers.values() for _, row in ledger[-1:]]
     state.now = max([now, *seen])
     for position, _ in ledgers[0]:
-        state.groups[0].restore(position, [])
+        restore(state.groups[0], position, [])
     _load_buckets(state)
     for number, ledger in ledgers.items():
         if number:
@@ -43,7 +45,7 @@ def load_catalogue(state: State) -> None:
     """Which queues there are, and the runtime config."""
     reader = state.reader
     for key, value in reader.scan(rows.STATE, rows.CONFIG_PREFIX, b"d", _ALL, _ALL):
-        state.config[key[1:].decode()] = value.decode()
+        state.config[rows.config_name(key)] = value.decode()
     next_queue = reader.get(rows.STATE, rows.NEXT_QUEUE_KEY)
     if next_queue is not None:
         state.next_queue = int.from_bytes(next_queue, "big")
@@ -69,10 +71,10 @@ def unload_group(state: State, number: int) -> None:
     for queue in group.queues:
         del state.queues[queue.name]
         state.deadlines.disarm(queue)
-        state.due.pop(queue, None)
-        for batch in queue.batches.values():
+        state.due_queues.pop(queue, None)
+        for batch in queue.lease_batches.values():
             state.deadlines.disarm(batch)
-            state.due_batches.pop(batch, None)
+            state.due_lease_batches.pop(batch, None)
             state.filling.pop(batch, None)
         if queue.touched:
             state.touched.remove(queue)
@@ -81,7 +83,7 @@ def unload_group(state: State, number: int) -> None:
             for lane in key.lanes.values():
                 state.window_bytes -= lane.window_bytes
                 state.deadlines.disarm(lane)
-                state.leave_line(lane)
+                leave_line(lane)
                 state.idle.pop(lane, None)
                 for name in lane.throttle_keys:
                     state.lanes_of_throttle[name].pop(lane, None)
@@ -122,7 +124,7 @@ def _load_lanes(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) 
     prefix = rows.LANE_PREFIX + rows.queue_prefix(queue.number)
     for key, value in state.reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL):
         row = rows.read_lane(value)
-        lane_number = int.from_bytes(key[5:13], "big")
+        lane_number = rows.lane_number(key)
         lane = state.add_lane(queue, row.fairness_key, row.throttle_keys, lane_number)
         _restore(lane, row.weight, row.pending, row.tail, row.head, row.throttled_ns)
         lanes[queue.number, lane_number] = lane
@@ -149,7 +151,7 @@ def _load_ledger(
             if lane is not None:
                 _restore(lane, weight, pending, tail, head, throttled_ns)
                 mentioned.append(lane)
-        group.restore(position, mentioned)
+        restore(group, position, mentioned)
 
 
 def _restore(
@@ -168,7 +170,7 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
     prefix = rows.queue_prefix(queue.number)
     found = []
     for key, value in state.reader.scan(rows.LEASES, prefix, rows.after(prefix), _ALL, _ALL):
-        number = int.from_bytes(key[4:12], "big")
+        number = rows.lease_number(key)
         queue.next_lease = max(queue.next_lease, number + 1)
         found.append((number, rows.read_lease(value)))
     found.sort(key=lambda pair: (pair[1].expires_ns, pair[0]))
@@ -177,11 +179,11 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
         lease.remaining = 0
         for key in lease.keys:
             stored = state.reader.get(rows.MESSAGES, key)
-            lane = lanes.get((queue.number, int.from_bytes(key[4:12], "big")))
+            lane = lanes.get((queue.number, lane_number_of(key)))
             if stored is None or lane is None:
                 continue  # finished already: a message row that exists is the truth
             size = len(stored) - rows.MESSAGE_HEAD_BYTES
-            queue.leased[key[rows.ID_AT :]] = (lease, lane, key, size)
+            queue.leased[id_of(key)] = (lease, lane, key, size)
             lane.leased += 1
             lane.delivered = max(lane.delivered, key)
             lease.remaining += 1
@@ -195,7 +197,7 @@ def _load_batches(state: State, queue: Queue) -> None:
     prefix = rows.OPEN_BATCH_PREFIX + rows.queue_prefix(queue.number)
     for key, value in state.reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL):
         row = rows.read_open_batch(value)
-        batch = LeaseBatch(key[5:].decode(), queue, row.count_attempt, row.visibility_ms)
+        batch = LeaseBatch(rows.open_batch_name(key), queue, row.count_attempt, row.visibility_ms)
         batch.leased_ns = row.leased_ns
         batch.expires_ns = row.expires_ns
         for number in row.leases:
@@ -204,7 +206,7 @@ def _load_batches(state: State, queue: Queue) -> None:
                 lease.batch = batch
                 batch.leases[number] = lease
         if batch.leases:
-            queue.batches[batch.name] = batch
+            queue.lease_batches[batch.name] = batch
             state.deadlines.arm(batch, batch.expires_ns)
 
 
@@ -224,6 +226,6 @@ def _load_head(state: State, lane: Lane) -> None:
     if lane.horizon < lane.delivered:
         # Messages were handed back before ones that are still leased: those in between are read
         # now, so that the horizon lies above everything that was ever delivered.
-        state.fill_window(lane, state.settings.head_messages)
-    assert lane.state == EMPTY
-    state.new_head(lane)
+        fill_window(state, lane, state.settings.head_messages)
+    assert lane.state == LANE_EMPTY
+    new_head(state, lane)

@@ -9,11 +9,10 @@ a lane stood parked on a bucket or a head waited for its turn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from fila.core.effect import Waits
-    from fila.core.lane import Entry, Lane
+from fila.core.entry import SINCE_NS, STALL_NS, STAMP, Entry
+from fila.core.waits import Waits
 
 SPANS_MAX: Final = 32  # pauses of one queue or key that are remembered; older ones count as before
 KEYS_MAX: Final = 1_024  # keys of one queue whose pauses are remembered
@@ -59,17 +58,17 @@ class Pauses:
 
     def account(
         self,
-        lane: Lane,
+        fairness_key: bytes,
         entries: list[Entry],
         waits: list[Waits],
         taken: int,
         now: int,
         stall_ns: int,
     ) -> None:
-        """Take the pauses out of the waits of the last `taken` entries, all of this lane."""
-        key_spans = self.keys.get(lane.key.name, [])
+        """Take the pauses out of the waits of the last `taken` entries, all of this key."""
+        key_spans = self.keys.get(fairness_key, [])
         for at in range(len(entries) - taken, len(entries)):
-            if entries[at][5] < self.last_ns:
+            if entries[at][SINCE_NS] < self.last_ns:
                 waits[at] = without_pauses(
                     waits[at], entries[at], self.spans, key_spans, now, now - stall_ns
                 )
@@ -84,7 +83,9 @@ def without_pauses(
     active_ns: int,
 ) -> Waits:
     """The split with what fell into pauses as a part of its own."""
-    _, stamp, _, _, _, since_ns, stall_then, _, _ = entry
+    stamp = entry[STAMP]
+    since_ns = entry[SINCE_NS]
+    stall_then = entry[STALL_NS]
     of_queue = of_key = 0
     if stall_then >= 0:
         of_queue = _overlap(queue_spans, since_ns, now)

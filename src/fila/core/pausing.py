@@ -10,31 +10,15 @@ from __future__ import annotations
 from collections import deque
 
 from fila.core import effect, rows
-from fila.core.batch import DELETE_STATE, PUT_STATE
 from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
 from fila.core.effect import Event
-from fila.core.lane import HELD, PARKED, READY
+from fila.core.lane import LANE_PARKED, LANE_PAUSED, LANE_READY
 from fila.core.pause import Pause, Pauses
 from fila.core.queue import Queue
+from fila.core.readiness import make_ready, make_unready
 from fila.core.rejection import Rejection, invalid_value
+from fila.core.row_batch import DELETE_STATE, PUT_STATE
 from fila.core.state import State
-
-
-def follow(
-    state: State, queue: Queue, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey
-) -> Rejection | int:
-    """1 when something was paused or resumed, 0 when it was so already (a reason is renewed)."""
-    if isinstance(command, PauseQueue):
-        return _fault(state, command) or _pause_queue(state, queue, command)
-    if isinstance(command, PauseKey):
-        return (
-            _fault(state, command)
-            or _too_many(state, queue, command.fairness_key)
-            or _pause_key(state, queue, command)
-        )
-    if isinstance(command, ResumeQueue):
-        return _resume_queue(state, queue, command.who)
-    return _resume_key(state, queue, command)
 
 
 def load_pauses(state: State, queue: Queue) -> None:
@@ -50,11 +34,15 @@ def load_pauses(state: State, queue: Queue) -> None:
             queue.key_pauses[fairness_key] = pause
 
 
-def _pause_queue(state: State, queue: Queue, command: PauseQueue) -> int:
+def pause_queue(state: State, queue: Queue, command: PauseQueue) -> int | Rejection:
+    """1 when it was paused, 0 when it was so already (the reason is renewed)."""
+    fault = _fault(state, command)
+    if fault is not None:
+        return fault
     before = queue.pause
     queue.pause = _begun(state, queue, command, before)
     _store(state, queue, None, queue.pause)
-    _tell(state, effect.QUEUE_PAUSED, queue, b"", command.who, command.reason)
+    _tell(state, effect.EVENT_QUEUE_PAUSED, queue, b"", command.who, command.reason)
     if before is not None:
         return 0
     if queue.ready:
@@ -64,7 +52,8 @@ def _pause_queue(state: State, queue: Queue, command: PauseQueue) -> int:
     return 1
 
 
-def _resume_queue(state: State, queue: Queue, who: str) -> int:
+def resume_queue(state: State, queue: Queue, command: ResumeQueue) -> int:
+    """1 when it was resumed, 0 when it was not paused."""
     pause = queue.pause
     if pause is None:
         return 0
@@ -75,27 +64,32 @@ def _resume_queue(state: State, queue: Queue, who: str) -> int:
     if queue.ready:
         queue.stall_ns += state.now - queue.stalled_since
         state.touch_queue(queue)
-    _tell(state, effect.QUEUE_RESUMED, queue, b"", who, "")
+    _tell(state, effect.EVENT_QUEUE_RESUMED, queue, b"", command.who, "")
     return 1
 
 
-def _pause_key(state: State, queue: Queue, command: PauseKey) -> int:
+def pause_key(state: State, queue: Queue, command: PauseKey) -> int | Rejection:
+    """1 when it was paused, 0 when it was so already (the reason is renewed)."""
     name = command.fairness_key
+    fault = _fault(state, command) or _too_many(state, queue, name)
+    if fault is not None:
+        return fault
     before = queue.key_pauses.get(name)
     pause = queue.key_pauses[name] = _begun(state, queue, command, before)
     _store(state, queue, name, pause)
-    _tell(state, effect.KEY_PAUSED, queue, name, command.who, command.reason)
+    _tell(state, effect.EVENT_KEY_PAUSED, queue, name, command.who, command.reason)
     key = queue.keys.get(name)
     if key is not None:
         key.pause = pause
         for lane in key.lanes.values():
-            if lane.state in (READY, PARKED):
-                state.make_unready(lane, HELD)
+            if lane.state in (LANE_READY, LANE_PARKED):
+                make_unready(state, lane, LANE_PAUSED)
         key.deficit = 0  # also of a visit that a short bucket had cut off
     return 1 if before is None else 0
 
 
-def _resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
+def resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
+    """1 when it was resumed, 0 when it was not paused."""
     name = command.fairness_key
     pause = queue.key_pauses.pop(name, None)
     if pause is None:
@@ -107,9 +101,9 @@ def _resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
     if key is not None:
         key.pause = None
         for lane in key.lanes.values():
-            if lane.state == HELD:
-                state.make_ready(lane)
-    _tell(state, effect.KEY_RESUMED, queue, name, command.who, "")
+            if lane.state == LANE_PAUSED:
+                make_ready(state, lane)
+    _tell(state, effect.EVENT_KEY_RESUMED, queue, name, command.who, "")
     return 1
 
 

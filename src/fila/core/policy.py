@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from fila.core.lane import ATTEMPTS, BODY, Entry
+from fila.core.entry import ATTEMPTS, BODY, Entry
 from fila.core.machine import Machine
-from fila.core.verdict import (
-    DEFAULT_ASSIGNMENT,
-    RETRY_NOW,
-    Assignment,
-    FailedItem,
-    FailureVerdict,
-)
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
 
 
 class Policy(Protocol):
@@ -81,13 +75,13 @@ def judge(
         return Judged(verdicts, None)
     entries = machine.failed(queue, ids, connection)
     items: list[FailedItem] = []
-    places: list[int] = []
-    for place, entry in enumerate(entries):
+    asked: list[int] = []  # which of the ids
+    for at, entry in enumerate(entries):
         if entry is not None:
-            error = errors[place].encode()
-            items.append((ids[place], entry[ATTEMPTS] + 1, error, entry[BODY]))
-            places.append(place)
+            error = errors[at].encode()
+            items.append((ids[at], entry[ATTEMPTS] + 1, error, entry[BODY]))
+            asked.append(at)
     answers = policy.on_failure(queue, items, machine.state.now)
-    for place, answer in zip(places, answers, strict=True):
-        verdicts[place] = answer
+    for at, answer in zip(asked, answers, strict=True):
+        verdicts[at] = answer
     return Judged(verdicts, entries)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fila.core import effect, rows
-from fila.core.batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.command import Purge
 from fila.core.effect import Event
-from fila.core.lane import EMPTY, KEY, Lane
+from fila.core.entry import KEY
+from fila.core.lane import LANE_EMPTY, Lane
 from fila.core.queue import Queue
+from fila.core.readiness import make_unready
+from fila.core.row_batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.state import State
 
 
@@ -100,12 +102,12 @@ def _empty(state: State, lane: Lane, who: str) -> int:
     if key.pending == 0:
         queue.keys_pending -= 1
     state.touch(lane)
-    state.make_unready(lane, EMPTY)
+    make_unready(state, lane, LANE_EMPTY)
     if state.journal:
         state.events.append(
             Event(
                 state.now,
-                effect.PURGED,
+                effect.EVENT_PURGED,
                 queue.name,
                 fairness_key=key.name,
                 throttle_keys=lane.throttle_keys,

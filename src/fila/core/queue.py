@@ -1,22 +1,21 @@
-"""A queue: its fairness ring, lanes, leases, consumers and clocks."""
+"""A queue: its fairness ring, lanes, leases, consumers and clocks; and the log group it is in."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
-from fila.core.consumer import Consumer
+from fila.core.deadline import Sleeper
 from fila.core.fairness import FairnessKey, Ring
-from fila.core.lease import Lease, Leased
-from fila.core.ledger import Group
 from fila.core.meter import QueueMeter
 from fila.core.pause import Pause, Pauses
+from fila.core.row_batch import Op
 from fila.core.rows import QueueRow
 from fila.core.service import Service
 
 if TYPE_CHECKING:
-    from fila.core.idempotency import KnownKeys
-    from fila.core.lease_batch import LeaseBatch
+    from fila.core.lane import Lane
+    from fila.core.lease import Consumer, Lease, LeaseBatch, Leased
 
 DLQ_SUFFIX = ".dlq"
 
@@ -50,10 +49,38 @@ class Counters:
         self.purged = 0
 
 
-class Queue:
+class Group:
+    """A log group: a queue with its dead-letter queue. Group 0: catalogue, config, levels.
+
+    What a turn writes of it becomes one row batch (`ledger.py`).
+    """
+
+    __slots__ = ("dirty", "mentions", "number", "ops", "position", "queues", "records", "touched")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.position = 0
+        self.queues: list[Queue] = []
+        self.dirty = False  # has something to write in this turn
+        self.ops: list[Op] = []
+        self.touched: list[Lane] = []
+        self.records: deque[tuple[int, list[Lane]]] = deque()  # of the ledger: position, mentions
+        self.mentions = 0
+
+
+class KnownKeys:
+    """Where a queue's window of idempotency keys stands."""
+
+    __slots__ = ("head", "next", "oldest_ns")
+
+    def __init__(self, head: int, next: int) -> None:
+        self.head = head
+        self.next = next
+        self.oldest_ns = 0  # when the key at the head came; 0: not looked up yet
+
+
+class Queue(Sleeper):
     __slots__ = (
-        "armed_ns",
-        "batches",
         "benched",
         "connections",
         "consumers",
@@ -64,6 +91,7 @@ class Queue:
         "keys",
         "keys_pending",
         "known_keys",
+        "lease_batches",
         "leased",
         "leases",
         "meter",
@@ -86,6 +114,7 @@ class Queue:
     )
 
     def __init__(self, name: str, row: QueueRow, group: Group, now: int) -> None:
+        super().__init__()
         self.name = name
         self.number = row.number
         self.group = group
@@ -104,7 +133,6 @@ class Queue:
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}  # how many consumers each connection has here
         self.ready: deque[Consumer] = deque()  # consumers with credit, in the order of their turns
-        self.armed_ns = 0
         self.touched = False  # a delivery pass has something to look at
         # The stall clock: time in which no consumer had credit, or the queue was paused. It runs
         # from the start.
@@ -112,7 +140,7 @@ class Queue:
         self.stalled_since = now
         self.counters = Counters()
         self.meter: QueueMeter | None = None  # made when somebody measures
-        self.batches: dict[str, LeaseBatch] = {}  # filling and open ones
+        self.lease_batches: dict[str, LeaseBatch] = {}  # filling and open ones
         self.known_keys: KnownKeys | None = None  # None: not looked up since the start
         self.service = Service(now)
         self.pause: Pause | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 
-from fila.core import effect, rejection, rows
-from fila.core.batch import DELETE_MESSAGE
+from fila.core import effect, events, rejection
 from fila.core.command import Redrive
-from fila.core.lane import BODY, ENQUEUED, KEY, STAMP, Entry, Lane
+from fila.core.entry import BODY, ENQUEUED_NS, KEY, STAMP, Entry, message_id
+from fila.core.lane import Lane
+from fila.core.pending import complete, fill_window, remove_head, store
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.rejection import Rejection
+from fila.core.row_batch import DELETE_MESSAGE
 from fila.core.state import State
 
 
@@ -34,14 +36,14 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
     """Up to `count` pending messages of all lanes, the oldest first; none are taken out."""
     heap = _heads(state, queue)
     found: list[Entry] = []
-    places = {lane: 0 for _, _, lane in heap}
+    taken = {lane: 0 for _, _, lane in heap}
     while heap and len(found) < count:
         _, number, lane = heap[0]
-        place = places[lane]
-        found.append(state.with_body(lane.window[place]))
-        places[lane] = place = place + 1
-        if place < len(lane.window):
-            heapq.heapreplace(heap, (lane.window[place][STAMP], number, lane))
+        at = taken[lane]
+        found.append(complete(state, lane.window[at]))
+        taken[lane] = at = at + 1
+        if at < len(lane.window):
+            heapq.heapreplace(heap, (lane.window[at][STAMP], number, lane))
         elif lane.horizon:
             break  # what comes next in this lane is not in memory: a later step takes it
         else:
@@ -61,9 +63,9 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         if not heap:
             break
         _, number, lane = heap[0]
-        if lane.window[0][KEY][rows.ID_AT :] != id:
+        if message_id(lane.window[0]) != id:
             break
-        entry = state.remove_head(lane)
+        entry = remove_head(state, lane)
         if lane.window:
             heapq.heapreplace(heap, (lane.window[0][STAMP], number, lane))
         else:
@@ -72,9 +74,9 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
         weight = max(assignment.weight, 1)
         state.set_weight(parent, target.key, weight)
-        again = state.store(target, id, 0, weight, entry[ENQUEUED], entry[BODY], delay_ms=0)
+        again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], entry[BODY], delay_ms=0)
         if state.journal:
-            event = state.event_of(effect.REDRIVEN, target, again)
+            event = events.of_message(effect.EVENT_REDRIVEN, target, again, state.now)
             state.events.append(event._replace(source_queue=dlq.name))
         moved += 1
     dlq.counters.redriven += moved
@@ -86,7 +88,7 @@ def _heads(state: State, queue: Queue) -> list[tuple[int, int, Lane]]:
     for key in queue.keys.values():
         for lane in key.lanes.values():
             if lane.pending and not lane.window:
-                state.fill_window(lane, state.settings.head_messages)
+                fill_window(state, lane, state.settings.head_messages)
             if lane.window:
                 heap.append((lane.window[0][STAMP], lane.number, lane))
     heapq.heapify(heap)

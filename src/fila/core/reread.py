@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from fila.core import rows
-from fila.core.batch import Reader
+from fila.core.entry import lane_prefix_of
+from fila.core.reader import Reader
 
 _SCANNED_MIN: Final = 8  # fewer rows of a lane are not worth a scan
 _ALL: Final = 1 << 62
@@ -20,7 +21,7 @@ def stored(reader: Reader, keys: list[bytes]) -> list[bytes]:
     """The value of each message row, in the order of the keys. All of them exist."""
     by_lane: dict[bytes, list[bytes]] = {}
     for key in keys:
-        lane = key[: rows.STAMP_AT]
+        lane = lane_prefix_of(key)
         own = by_lane.get(lane)
         if own is None:
             by_lane[lane] = [key]

@@ -163,6 +163,10 @@ def lease_key(queue: int, lease: int) -> bytes:
     return _QUEUE_LANE.pack(queue, lease)
 
 
+def lease_number(key: bytes) -> int:
+    return int.from_bytes(key[4:12], "big")
+
+
 def lease_row(expires_ns: int, leased_ns: int, consumer: str, keys: list[bytes]) -> bytes:
     name = consumer.encode()
     head = _LEASE_HEAD.pack(1, expires_ns, leased_ns, len(name))
@@ -180,6 +184,10 @@ def read_lease(value: bytes) -> LeaseRow:
 
 def open_batch_key(queue: int, name: str) -> bytes:
     return OPEN_BATCH_PREFIX + _QUEUE.pack(queue) + name.encode()
+
+
+def open_batch_name(key: bytes) -> str:
+    return key[5:].decode()
 
 
 def open_batch_row(row: OpenBatchRow) -> bytes:
@@ -262,6 +270,15 @@ def read_bucket(value: bytes) -> tuple[float, int]:
 
 def lane_key(queue: int, lane: int) -> bytes:
     return LANE_PREFIX + _QUEUE_LANE.pack(queue, lane)
+
+
+def lane_number(key: bytes) -> int:
+    """Of the key of a lane's own row."""
+    return int.from_bytes(key[5:13], "big")
+
+
+def config_name(key: bytes) -> str:
+    return key[len(CONFIG_PREFIX) :].decode()
 
 
 def lane_row(row: LaneRow) -> bytes:

@@ -1,7 +1,7 @@
 """Who was served lately: delivered messages per fairness key, in slots of time.
 
 Owns the counts behind "who had its turns while this message waited" and behind service rates. A
-delivery counts on its key alone (`FairnessKey.served`); the slot under way remembers where each key
+delivery counts on its key alone (`Counted.served`); the slot under way remembers where each key
 stood when it was first served in it. When a slot closes, its busiest keys are kept. Older slots are
 joined, so that a few dozen of them reach back for hours, the coarser the longer ago.
 """
@@ -9,14 +9,22 @@ joined, so that a few dozen of them reach back for hours, the coarser the longer
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from fila.core.fairness import FairnessKey
+from typing import Final, NamedTuple
 
 SLOT_NS: Final = 1_000_000_000
 SLOTS_MAX: Final = 40
 KEYS_PER_SLOT: Final = 64
+
+
+class Counted:
+    """What of a fairness key is counted here."""
+
+    __slots__ = ("mark", "name", "served")
+
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+        self.served = 0  # messages delivered since the broker started
+        self.mark = 0  # the slot in which it was last seen to be served
 
 
 class Slot(NamedTuple):
@@ -47,10 +55,10 @@ class Service:
         self._begin_ns = now
         self.rolls_ns = now + SLOT_NS
         self.mark = 1
-        self._first: list[tuple[FairnessKey, int]] = []
+        self._first: list[tuple[Counted, int]] = []
         self._slots: list[Slot] = []  # the oldest first
 
-    def note(self, key: FairnessKey) -> None:
+    def note(self, key: Counted) -> None:
         """The key is served for the first time in this slot; its count does not show it yet."""
         key.mark = self.mark
         self._first.append((key, key.served))

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from fila.core import catalogue, effect, rejection, reread, rows
-from fila.core.batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
-from fila.core.command import Ack, Expire, Nack, Release
-from fila.core.consumer import Consumer
-from fila.core.events import eligible
-from fila.core.lane import (
+from fila.core import catalogue, effect, events, rejection, reread, rows
+from fila.core.command import Ack, Expire, HandBack, Nack, Release
+from fila.core.entry import (
     ATTEMPTS,
     BODY,
-    ENQUEUED,
+    ENQUEUED_NS,
     STAMP,
     WEIGHT,
     Entry,
-    Lane,
     entry_of,
+    id_of,
     row_of,
+    waiting_anew,
 )
+from fila.core.events import eligible
+from fila.core.lane import Lane
 from fila.core.lease import Lease
 from fila.core.lease_batch import end_lease
+from fila.core.pending import add_pending, store
 from fila.core.queue import Queue
+from fila.core.row_batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
 from fila.core.state import State
-from fila.core.trail import ACKED, Trail
+from fila.core.trail import SPAN_ACKED, Trail
 from fila.core.verdict import FailureVerdict
 
 VISIBILITY_EXPIRED = "visibility timeout expired"
@@ -37,19 +39,19 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
     codes = []
     trail = state.events if state.journal else None
     if trail is not None:
-        trail.begin(ACKED, state.now)
+        trail.begin(SPAN_ACKED, state.now)
         told = trail.acked_leased
     for id in command.ids:
-        held = leased.get(id)
-        if held is None or (consumes and held[0].held_by_other(connection)):
+        found = leased.get(id)
+        if found is None or (consumes and found[0].belongs_to_other(connection)):
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
-        lease, lane, key, size = held
+        lease, lane, key, size = found
         del leased[id]
         ops.append((DELETE_MESSAGE, key, b""))
         _settle(state, queue, lease, lane, size)
         if trail is not None:
-            told.append(held)
+            told.append(found)
         codes.append(rejection.OK)
     acked = codes.count(rejection.OK)
     if trail is not None:
@@ -66,12 +68,12 @@ def nack(state: State, queue: Queue, command: Nack) -> list[int]:
     for id, error, verdict, entry in zip(
         command.ids, command.errors, command.verdicts, entries, strict=True
     ):
-        held = queue.leased.get(id)
-        if held is None or (consumes and held[0].held_by_other(command.connection)):
+        found = queue.leased.get(id)
+        if found is None or (consumes and found[0].belongs_to_other(command.connection)):
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         queue.counters.nacked += 1
-        _fail(state, queue, id, verdict, effect.NACKED, error, entry)
+        _fail(state, queue, id, verdict, effect.EVENT_NACKED, error, entry)
         codes.append(rejection.OK)
     return codes
 
@@ -81,30 +83,25 @@ def expire(state: State, queue: Queue, command: Expire) -> int:
     count = 0
     entries = command.entries or [None] * len(command.ids)
     for id, verdict, entry in zip(command.ids, command.verdicts, entries, strict=True):
-        held = queue.leased.get(id)
-        if held is not None and held[0].number == command.lease:
+        found = queue.leased.get(id)
+        if found is not None and found[0].number == command.lease:
             queue.counters.expired += 1
-            _fail(state, queue, id, verdict, effect.EXPIRED, VISIBILITY_EXPIRED, entry)
+            _fail(state, queue, id, verdict, effect.EVENT_EXPIRED, VISIBILITY_EXPIRED, entry)
             count += 1
     return count
 
 
-def release(state: State, queue: Queue, consumer: Consumer) -> int:
-    """Hand back what a leaving consumer holds: to its old place, without counting an attempt."""
-    return hand_back_leases(state, queue, list(consumer.leases.values()))
-
-
-def release_messages(state: State, queue: Queue, command: Release) -> list[int]:
+def release(state: State, queue: Queue, command: Release) -> list[int]:
     """Hand back single messages. One code each: OK, or MESSAGE_NOT_FOUND with nothing changed."""
     consumes = command.connection in queue.connections
     codes = []
     parted: dict[Lease, None] = {}
     for id in command.ids:
-        held = queue.leased.get(id)
-        if held is None or (consumes and held[0].held_by_other(command.connection)):
+        found = queue.leased.get(id)
+        if found is None or (consumes and found[0].belongs_to_other(command.connection)):
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
-        lease, lane, key, size = held
+        lease, lane, key, size = found
         _hand_back(state, queue, lane, key)
         _settle(state, queue, lease, lane, size)
         parted[lease] = None
@@ -116,14 +113,14 @@ def release_messages(state: State, queue: Queue, command: Release) -> list[int]:
     return codes
 
 
-def hand_back(state: State, queue: Queue, connection: int) -> int:
+def hand_back(state: State, queue: Queue, command: HandBack) -> int:
     """Hand back what consumers of one connection hold, also those that left before."""
-    held = [
+    leases = [
         lease
         for lease in queue.leases.values()
-        if lease.consumer is not None and lease.consumer.connection == connection
+        if lease.consumer is not None and lease.consumer.connection == command.connection
     ]
-    return hand_back_leases(state, queue, held)
+    return hand_back_leases(state, queue, leases)
 
 
 def hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
@@ -131,10 +128,10 @@ def hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
     count = 0
     for lease in leases:
         for key in lease.keys:
-            held = queue.leased.get(key[rows.ID_AT :])
-            if held is not None and held[0] is lease:
-                _hand_back(state, queue, held[1], key)
-                _settle(state, queue, lease, held[1], held[3])
+            found = queue.leased.get(id_of(key))
+            if found is not None and found[0] is lease:
+                _hand_back(state, queue, found[1], key)
+                _settle(state, queue, lease, found[1], found[3])
                 count += 1
     queue.counters.released += count
     return count
@@ -145,11 +142,11 @@ def failed(state: State, queue: Queue, ids: list[bytes], connection: int) -> lis
     consumes = connection in queue.connections
     keys: list[bytes] = []
     for id in ids:
-        held = queue.leased.get(id)
-        if held is None or (consumes and held[0].held_by_other(connection)):
+        found = queue.leased.get(id)
+        if found is None or (consumes and found[0].belongs_to_other(connection)):
             keys.append(b"")
         else:
-            keys.append(held[2])
+            keys.append(found[2])
     wanted = [key for key in keys if key]
     read = dict(zip(wanted, reread.stored(state.reader, wanted), strict=True))
     return [entry_of(key, read[key]) if key else None for key in keys]
@@ -157,26 +154,26 @@ def failed(state: State, queue: Queue, ids: list[bytes], connection: int) -> lis
 
 def due_lease(state: State) -> tuple[Queue, Lease] | None:
     """The first lease that has run out by now, if any; it stays until an Expire ends it."""
-    while state.due:
-        queue = next(iter(state.due))
+    while state.due_queues:
+        queue = next(iter(state.due_queues))
         if queue.leases:
             lease = next(iter(queue.leases.values()))
             if lease.expires_ns <= state.now:
                 return queue, lease
             state.deadlines.arm(queue, lease.expires_ns)
-        del state.due[queue]
+        del state.due_queues[queue]
     return None
 
 
 def ids_of(queue: Queue, lease: Lease) -> list[bytes]:
     """Messages the lease still holds."""
-    found = []
+    ids = []
     for key in lease.keys:
-        id = key[rows.ID_AT :]
-        held = queue.leased.get(id)
-        if held is not None and held[0] is lease:
-            found.append(id)
-    return found
+        id = id_of(key)
+        found = queue.leased.get(id)
+        if found is not None and found[0] is lease:
+            ids.append(id)
+    return ids
 
 
 def _fail(
@@ -194,7 +191,7 @@ def _fail(
     attempts = entry[ATTEMPTS] + 1
     state.ops(queue.group).append((DELETE_MESSAGE, key, b""))
     if state.journal:
-        event = state.event_of(kind, lane, entry, error)
+        event = events.of_message(kind, lane, entry, state.now, error)
         state.events.append(event._replace(attempt=attempts, consumer=_consumer_id(lease)))
     target = lane
     delay_ms = verdict.delay_ms
@@ -210,24 +207,26 @@ def _fail(
             # It had a delay that ended at this very moment. Under the same key again, its old
             # lease's row would claim it after a restart.
             lane.tail = entry[STAMP]
-    moved = state.store(target, id, attempts, entry[WEIGHT], entry[ENQUEUED], entry[BODY], delay_ms)
+    moved = store(
+        state, target, id, attempts, entry[WEIGHT], entry[ENQUEUED_NS], entry[BODY], delay_ms
+    )
     if state.journal:
-        again = effect.REQUEUED if target is lane else effect.DEAD_LETTERED
-        event = state.event_of(again, target, moved, error)
+        again = effect.EVENT_REQUEUED if target is lane else effect.EVENT_DEAD_LETTERED
+        event = events.of_message(again, target, moved, state.now, error)
         state.events.append(event._replace(source_queue="" if target is lane else queue.name))
     _settle(state, queue, lease, lane, size)
 
 
 def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes) -> None:
     """The message is pending again where it was; only its waiting starts anew."""
-    del queue.leased[key[rows.ID_AT :]]
+    del queue.leased[id_of(key)]
     entry = _stored(state, key)
     now = state.now
-    entry = (*entry[:5], now, queue.stall_at(now), lane.throttled_at(now), entry[BODY])
+    entry = waiting_anew(entry, now, queue.stall_at(now), lane.throttled_at(now))
     state.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
-    state.add_pending(lane, entry)
+    add_pending(state, lane, entry)
     if state.journal:
-        state.events.append(state.event_of(effect.RELEASED, lane, entry))
+        state.events.append(events.of_message(effect.EVENT_RELEASED, lane, entry, state.now))
 
 
 def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> None:
@@ -262,9 +261,9 @@ def _tell_acked(trail: Trail, queue: Queue, count: int) -> None:
         return
     run = trail.acked_leased[len(trail.acked_leased) - count :]
     leases, lanes, _, _ = zip(*run, strict=True)
-    places: dict[Lane, int] = {}
+    standings: dict[Lane, int] = {}
     for lane in dict.fromkeys(lanes):
-        places[lane] = len(places)
+        standings[lane] = len(standings)
         own = lane.key
         trail.standing_numbers += (own.pending, eligible(own), queue.ring.keys)
     names = {_consumer_id(lease) for lease in dict.fromkeys(leases)}
@@ -272,7 +271,7 @@ def _tell_acked(trail: Trail, queue: Queue, count: int) -> None:
         consumers = [(count, names.pop())]
     else:
         consumers = [(1, _consumer_id(lease)) for lease in leases]
-    trail.acked(lanes, places, consumers)
+    trail.acked(lanes, standings, consumers)
 
 
 def _write_rest(state: State, queue: Queue, lease: Lease) -> None:
@@ -280,7 +279,7 @@ def _write_rest(state: State, queue: Queue, lease: Lease) -> None:
     lease.keys = [
         key
         for key in lease.keys
-        if (held := queue.leased.get(key[rows.ID_AT :])) is not None and held[0] is lease
+        if (found := queue.leased.get(id_of(key))) is not None and found[0] is lease
     ]
     row = rows.lease_row(lease.expires_ns, state.now, _consumer_id(lease), lease.keys)
     key = rows.lease_key(queue.number, lease.number)

@@ -25,7 +25,7 @@ def snapshot(state: State, keys_max: int) -> list[Event]:
             found.append(
                 Event(
                     state.now,
-                    effect.SNAPSHOT,
+                    effect.EVENT_SNAPSHOT,
                     queue.name,
                     fairness_key=key.name,
                     weight=key.weight,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from fila.core.consumer import Consumer
 from fila.core.fairness import FairnessKey
-from fila.core.machine import Machine
+from fila.core.lease import Consumer
 from fila.core.pause import Pause
 from fila.core.queue import Counters, Queue
 from fila.core.rejection import Rejection, queue_not_found
+from fila.core.state import State
 
 
 class KeyStats(NamedTuple):
@@ -65,9 +65,8 @@ class QueueSummary(NamedTuple):
     pause: Pause | None = None
 
 
-def stats(machine: Machine, name: str, keys_max: int) -> QueueStats | Rejection:
+def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
     """One queue in detail; at most `keys_max` fairness keys and as many buckets."""
-    state = machine.state
     queue = state.queues.get(name)
     if queue is None:
         return queue_not_found(name)
@@ -83,10 +82,11 @@ def stats(machine: Machine, name: str, keys_max: int) -> QueueStats | Rejection:
     for throttle_key in sorted(names):
         bucket = state.buckets.get(throttle_key)
         if bucket is not None:
-            bucket.refill(state.now)
             waiting = len(bucket.waiters)
             buckets.append(
-                BucketStats(throttle_key, bucket.tokens, bucket.rate, bucket.burst, waiting)
+                BucketStats(
+                    throttle_key, bucket.tokens_at(state.now), bucket.rate, bucket.burst, waiting
+                )
             )
     standing = [*queue.ready, *queue.benched]
     return QueueStats(
@@ -121,11 +121,11 @@ def key_stats(key: FairnessKey, queue: Queue, now: int) -> KeyStats:
     )
 
 
-def summaries(machine: Machine) -> list[QueueSummary]:
+def summaries(state: State) -> list[QueueSummary]:
     """All queues by name."""
     return [
         QueueSummary(name, queue.pending, len(queue.leased), len(queue.consumers), queue.pause)
-        for name, queue in sorted(machine.state.queues.items())
+        for name, queue in sorted(state.queues.items())
     ]
 
 

@@ -18,15 +18,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fila.core import effect, rows
-from fila.core.effect import Event, Waits
-from fila.core.lane import Entry, Lane
+from fila.core import effect
+from fila.core.effect import Event
+from fila.core.entry import Entry, id_of, stamp_of
+from fila.core.lane import Lane
 from fila.core.lease import Leased
+from fila.core.waits import Waits
 
-OTHER: Final = 0
-ENQUEUED: Final = 1
-DELIVERED: Final = 2
-ACKED: Final = 3
+SPAN_OTHER: Final = 0
+SPAN_ENQUEUED: Final = 1
+SPAN_DELIVERED: Final = 2
+SPAN_ACKED: Final = 3
 
 # What the numbers of a row are, by the names of the event's fields.
 ENQUEUED_NUMBERS: Final = ("weight", "body_bytes", "key_pending", "key_eligible", "active_keys")
@@ -69,7 +71,7 @@ class Trail:
         self.acked_consumers: list[tuple[int, str]] = []  # so many rows of one consumer
         self.standing_lanes: list[Lane] = []
         self.standing_numbers: list[int] = []
-        self._run = OTHER  # the kind of the run under way
+        self._run = SPAN_OTHER  # the kind of the run under way
         self._run_ns = 0
         self._run_consumer = ""
 
@@ -86,9 +88,9 @@ class Trail:
 
     def append(self, event: Event) -> None:
         """One event. It may come in the middle of a run, which then goes on after it."""
-        self.spans.append((OTHER, len(self.others), event.ts_ns, ""))
+        self.spans.append((SPAN_OTHER, len(self.others), event.ts_ns, ""))
         self.others.append(event)
-        if self._run != OTHER:
+        if self._run != SPAN_OTHER:
             self.spans.append((self._run, self._told(), self._run_ns, self._run_consumer))
 
     def extend(self, events: Iterable[Event]) -> None:
@@ -103,7 +105,7 @@ class Trail:
         self.spans.append((kind, self._told(), now, consumer))
 
     def end(self) -> None:
-        self._run = OTHER
+        self._run = SPAN_OTHER
 
     def delivered(
         self, keys: list[bytes], entries: list[Entry], lanes: list[Lane], waits: list[Waits]
@@ -125,18 +127,18 @@ class Trail:
             self.delivered_delayed += [
                 start + at for at, stall_ns in enumerate(stalls_ns) if stall_ns < 0
             ]
-        self._run = OTHER
+        self._run = SPAN_OTHER
 
     def acked(
-        self, lanes: tuple[Lane, ...], places: dict[Lane, int], consumers: list[tuple[int, str]]
+        self, lanes: tuple[Lane, ...], standings: dict[Lane, int], consumers: list[tuple[int, str]]
     ) -> None:
         """The run at the end of `acked_leased` is over: its messages' lanes, and which of the last
         standings is whose."""
-        self.acked_standings += [places[lane] for lane in lanes]
-        self.acked_runs.append((len(lanes), len(places)))
+        self.acked_standings += [standings[lane] for lane in lanes]
+        self.acked_runs.append((len(lanes), len(standings)))
         self.acked_consumers += consumers
-        self.standing_lanes += places
-        self._run = OTHER
+        self.standing_lanes += standings
+        self._run = SPAN_OTHER
 
     def first_ns(self) -> int:
         return self.spans[0][2]
@@ -168,11 +170,11 @@ class Trail:
         consumers = [name for count, name in self.acked_consumers for _ in range(count)]
         for (kind, start, now, consumer), count in zip(self.spans, self.counts(), strict=True):
             for row in range(start, start + count):
-                if kind == OTHER:
+                if kind == SPAN_OTHER:
                     found.append(self.others[row])
-                elif kind == ENQUEUED:
+                elif kind == SPAN_ENQUEUED:
                     found.append(self._enqueued(row, now, delays.get(row, now)))
-                elif kind == DELIVERED:
+                elif kind == SPAN_DELIVERED:
                     found.append(self._delivered(row, now, consumer, left[row]))
                 else:
                     found.append(self._acked(row, now, consumers[row], standings[row]))
@@ -182,9 +184,9 @@ class Trail:
 
     def _told(self) -> int:
         """How many rows of the kind under way there are."""
-        if self._run == ENQUEUED:
+        if self._run == SPAN_ENQUEUED:
             return len(self.enqueued_lanes)
-        if self._run == DELIVERED:
+        if self._run == SPAN_DELIVERED:
             return self.delivered_rows
         return len(self.acked_leased)
 
@@ -217,7 +219,7 @@ class Trail:
         weight, size, pending, ready, keys = self.enqueued_numbers[at : at + _ENQUEUED]
         return Event(
             now,
-            effect.ENQUEUED,
+            effect.EVENT_ENQUEUED,
             lane.queue.name,
             self.enqueued_ids[row],
             fairness_key=lane.key.name,
@@ -241,9 +243,9 @@ class Trail:
         pending, ready, active_weight, keys = left
         return Event(
             now,
-            effect.DELIVERED,
+            effect.EVENT_DELIVERED,
             lane.queue.name,
-            key[rows.ID_AT :],
+            id_of(key),
             self.delivered_attempts[row],
             lane.key.name,
             self.delivered_weights[row],
@@ -253,7 +255,7 @@ class Trail:
             active_weight,
             keys,
             since_ns,
-            _stamp_of(key) if row in self.delivered_delayed else since_ns,
+            stamp_of(key) if row in self.delivered_delayed else since_ns,
             self.delivered_waits[row],
             consumer=consumer,
             credit_delta=-1,
@@ -267,9 +269,9 @@ class Trail:
         pending, ready, keys = self.standing_numbers[at : at + _STANDING]
         return Event(
             now,
-            effect.ACKED,
+            effect.EVENT_ACKED,
             lane.queue.name,
-            key[rows.ID_AT :],
+            id_of(key),
             fairness_key=lane.key.name,
             throttle_keys=lane.throttle_keys,
             key_pending=pending,
@@ -285,7 +287,3 @@ def trail_of(events: Iterable[Event]) -> Trail:
     trail = Trail()
     trail.extend(events)
     return trail
-
-
-def _stamp_of(key: bytes) -> int:
-    return int.from_bytes(key[rows.STAMP_AT : rows.ID_AT], "big")

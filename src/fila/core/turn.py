@@ -20,13 +20,14 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from fila.core import policy as deciding
-from fila.core.batch import Batch
+from fila.core.applies import Applies, Reply
 from fila.core.command import Command, Expire, ExpireBatch, Nack
 from fila.core.effects import Effects
 from fila.core.jobs import Done, Jobs
-from fila.core.machine import Machine, Reply
+from fila.core.machine import Machine
 from fila.core.policy import Policy
 from fila.core.rejection import Rejection
+from fila.core.row_batch import RowBatch
 from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.verdict import Assignment, FailureVerdict
 
@@ -36,7 +37,7 @@ Call = Callable[[], None]
 class Committer(Protocol):
     """The one path by which batches reach the disk."""
 
-    def commit(self, batches: list[Batch], committed: Call) -> None:
+    def commit(self, batches: list[RowBatch], committed: Call) -> None:
         """Store the batches, visible to reads on return; call `committed`, in order, when safe."""
         ...
 
@@ -62,7 +63,7 @@ class Applied(NamedTuple):
     reply: Reply
 
 
-class Turn:
+class Turn(Applies):
     """One machine's turns, one after the other."""
 
     def __init__(
@@ -72,12 +73,13 @@ class Turn:
         self._policy = policy
         self._committer = committer
         self._outlet = outlet
-        self._jobs = Jobs(machine, policy, self.apply)
+        self._jobs = Jobs(machine, policy, self)
         self._calls: list[Call] = []
         self._stored = True
         self.is_open = False
         self.more = False  # the last delivery pass was cut short
         self.failures: Failures | None = None
+        self.on_fault: Callable[[BaseException], None] | None = None
         # Every command of the turn with its reply, its own ones included, for whoever gives a list.
         self.applied: list[Applied] | None = None
 
@@ -88,8 +90,14 @@ class Turn:
         self.is_open = True
         self.machine.advance(now)
 
-    def apply(self, command: Command) -> Reply:
-        reply = self.machine.apply(command)
+    def follow(self, command: Command) -> Reply:
+        """Apply a command. One that breaks off half-applied is a fault, whoever catches it."""
+        try:
+            reply = self.machine.follow(command)
+        except BaseException as error:
+            if self.on_fault is not None:
+                self.on_fault(error)
+            raise
         if self.applied is not None:
             self.applied.append(Applied(command, reply))
         return reply
@@ -98,9 +106,9 @@ class Turn:
         """Do what is due, deliver, and commit. Returns when the next turn is due: see `due_ns`."""
         machine = self.machine
         state = machine.state
-        if state.due:
+        if state.due_queues:
             self._end_leases()
-        if state.due_batches:
+        if state.due_lease_batches:
             self._end_batches()
         if self._jobs.under_way:
             self._calls += self._jobs.step()
@@ -190,6 +198,6 @@ class Turn:
             errors = [VISIBILITY_EXPIRED] * len(ids)
             verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
             ended = self.apply(ExpireBatch(queue, name, ids, verdicts, entries))
-            left -= max(ended, 1) if isinstance(ended, int) else 1
+            left -= 1 if isinstance(ended, Rejection) else max(ended, 1)
             if self.failures is not None and ids:
                 self.failures.failed(queue, ids, errors, verdicts)

@@ -10,23 +10,35 @@ from typing import Final, NamedTuple
 
 from fila.core import rows
 from fila.core.bucket import Bucket
-from fila.core.effect import Waits
+from fila.core.entry import (
+    SINCE_NS,
+    STALL_NS,
+    STAMP,
+    THROTTLED_NS,
+    Entry,
+    entry_of,
+    had_delay,
+    id_of,
+    message_id,
+)
 from fila.core.fairness import FairnessKey
-from fila.core.lane import DELAYED, KEY, Entry, Lane, entry_of
+from fila.core.lane import LANE_DELAYED, Lane
 from fila.core.pause import without_pauses
+from fila.core.pending import fill_window
 from fila.core.queue import Queue
 from fila.core.state import State
+from fila.core.waits import Waits
 
 SEARCHED_MAX: Final = 20_000  # stored messages looked at for one id
 _PAGE_BYTES: Final = 1 << 20
 
 # What it waits for now. The first that applies is named.
-PAUSED: Final = "paused"
-RETRY: Final = "retry"
-NO_CONSUMER: Final = "no_consumer"
-THROTTLED: Final = "throttled"
-OWN: Final = "own"
-TURN: Final = "turn"
+CAUSE_PAUSED: Final = "paused"
+CAUSE_RETRY: Final = "retry"
+CAUSE_NO_CONSUMER: Final = "no_consumer"
+CAUSE_THROTTLED: Final = "throttled"
+CAUSE_OWN: Final = "own"
+CAUSE_TURN: Final = "turn"
 
 
 class Waiting(NamedTuple):
@@ -40,12 +52,12 @@ def head_of(state: State, key: FairnessKey) -> Waiting | None:
     best: Lane | None = key.lane
     if best is None:
         for lane in key.lanes.values():
-            if lane.pending and (best is None or _place(lane) < _place(best)):
+            if lane.pending and (best is None or lane.head_stamp() < best.head_stamp()):
                 best = lane
     if best is None or not best.pending:
         return None
     if not best.window:
-        state.fill_window(best, state.settings.head_messages)
+        fill_window(state, best, state.settings.head_messages)
     return Waiting(best, best.window[0], 0)
 
 
@@ -55,7 +67,7 @@ def find(state: State, queue: Queue, key: FairnessKey | None, id: bytes) -> Wait
     lanes = [lane for one in keys for lane in one.lanes.values() if lane.pending]
     for lane in lanes:
         for at, entry in enumerate(lane.window):
-            if entry[KEY].endswith(id):
+            if message_id(entry) == id:
                 return Waiting(lane, entry, at)
     left = SEARCHED_MAX
     for lane in lanes:
@@ -66,7 +78,7 @@ def find(state: State, queue: Queue, key: FairnessKey | None, id: bytes) -> Wait
                 rows.MESSAGES, start + b"\0", rows.after(lane.prefix), min(left, 512), _PAGE_BYTES
             )
             for stored, value in found:
-                if stored.endswith(id):
+                if id_of(stored) == id:
                     return Waiting(lane, entry_of(stored, value), ahead)
                 ahead += 1
             left -= len(found)
@@ -79,13 +91,15 @@ def parts_of(waiting: Waiting, now: int) -> Waits:
     lane, entry, ahead = waiting
     queue = lane.queue
     stall_ns = queue.stall_at(now)
-    _, stamp, _, _, _, since_ns, stall_then, throttled_then, _ = entry
+    stamp = entry[STAMP]
+    since_ns = entry[SINCE_NS]
+    stall_then = entry[STALL_NS]
     if stall_then < 0 and stamp > now:
         return Waits(now - since_ns, 0, 0, 0, 0)
     retry = throttled = no_consumer = turn = 0
     if stall_then >= 0:
         no_consumer = stall_ns - stall_then
-        throttled = lane.throttled_at(now) - throttled_then
+        throttled = lane.throttled_at(now) - entry[THROTTLED_NS]
     else:
         retry = stamp - since_ns
         if ahead == 0:
@@ -104,14 +118,14 @@ def cause_of(waiting: Waiting, now: int) -> str:
     lane, entry, ahead = waiting
     queue = lane.queue
     if queue.pause is not None or lane.key.pause is not None:
-        return PAUSED
-    if lane.state == DELAYED or (entry[6] < 0 and entry[1] > now):
-        return RETRY
+        return CAUSE_PAUSED
+    if lane.state == LANE_DELAYED or (had_delay(entry) and entry[STAMP] > now):
+        return CAUSE_RETRY
     if not queue.ready:
-        return NO_CONSUMER
+        return CAUSE_NO_CONSUMER
     if short_bucket(lane, now) is not None:
-        return THROTTLED
-    return OWN if ahead else TURN
+        return CAUSE_THROTTLED
+    return CAUSE_OWN if ahead else CAUSE_TURN
 
 
 def short_bucket(lane: Lane, now: int) -> Bucket | None:
@@ -128,10 +142,6 @@ def short_bucket(lane: Lane, now: int) -> Bucket | None:
 
 def _token_ns(bucket: Bucket) -> int:
     return bucket.next_token_ns() or 1 << 62
-
-
-def _place(lane: Lane) -> int:
-    return lane.head_stamp()
 
 
 def _without_pauses(waiting: Waiting, waits: Waits, now: int, active_ns: int) -> Waits:

@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from fila.core.forecast import Forecast, reweighted
 from fila.core.lane import Lane
-from fila.core.waiting import NO_CONSUMER, OWN, PAUSED, RETRY, THROTTLED, TURN
+from fila.core.waiting import (
+    CAUSE_NO_CONSUMER,
+    CAUSE_OWN,
+    CAUSE_PAUSED,
+    CAUSE_RETRY,
+    CAUSE_THROTTLED,
+    CAUSE_TURN,
+)
 
 Document = dict[str, Any]
 
@@ -79,12 +86,12 @@ def of_queue(document: Document) -> str:
 
 
 _FOR: Final = {
-    PAUSED: "because it is paused",
-    RETRY: "for the delay of a retry",
-    NO_CONSUMER: "for a consumer with credit",
-    THROTTLED: "for a token of its bucket",
-    OWN: "behind its own backlog",
-    TURN: "for its turn",
+    CAUSE_PAUSED: "because it is paused",
+    CAUSE_RETRY: "for the delay of a retry",
+    CAUSE_NO_CONSUMER: "for a consumer with credit",
+    CAUSE_THROTTLED: "for a token of its bucket",
+    CAUSE_OWN: "behind its own backlog",
+    CAUSE_TURN: "for its turn",
 }
 
 
@@ -92,14 +99,14 @@ def _cause(document: Document) -> str:
     cause = document["waiting_for"]
     served = document["served_meanwhile"]
     others = served["others"]
-    if cause == PAUSED:
+    if cause == CAUSE_PAUSED:
         pause = document["paused"] or document["key"]["paused"]
         what = "Its queue" if document["paused"] is not None else "Its key"
         return f"{what} is paused{_by(pause)}."
-    if cause == RETRY:
+    if cause == CAUSE_RETRY:
         ready = document["message"]["ready_in_ms"]
         return f"It is delayed and becomes ready in {duration(ready)}."
-    if cause == NO_CONSUMER:
+    if cause == CAUSE_NO_CONSUMER:
         if document["consumers"] == 0:
             return "Nobody consumes the queue."
         consumers = document["consumers"]
@@ -107,7 +114,7 @@ def _cause(document: Document) -> str:
         held = document["in_flight"]
         are = "message is" if held == 1 else "messages are"
         return f"{who} credit: {held} {are} in flight and not yet acknowledged."
-    if cause == THROTTLED:
+    if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
         text = (
             f'Its bucket "{bucket["key"]}" is empty: it lets {bucket["rate"]:g} messages a '
@@ -117,7 +124,7 @@ def _cause(document: Document) -> str:
             most = others[0]
             text += f', and "{most["key"]}" took {most["messages"]} of them meanwhile'
         return text + "."
-    if cause == OWN:
+    if cause == CAUSE_OWN:
         ahead = document["message"]["ahead"]
         text = f"{ahead} older messages of its own key stand before it"
         if others:
@@ -157,17 +164,17 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
         made.append(_change("resume_queue", "resume the queue", f"fila queue resume {queue}", None))
     if document["key"]["paused"] is not None:
         made.append(_change("resume_key", "resume the key", f"fila key resume {queue} {key}", None))
-    if cause == RETRY:
+    if cause == CAUSE_RETRY:
         text = "a shorter delay from on_failure or from the producer"
         made.append(_change("shorter_delay", text, None, None))
-    if cause == NO_CONSUMER:
+    if cause == CAUSE_NO_CONSUMER:
         if document["consumers"] == 0:
             text = "a consumer"
             made.append(_change("add_consumer", text, f"fila consume {queue}", None))
         else:
             text = "more consumers, a larger prefetch, or acknowledging sooner"
             made.append(_change("add_consumer", text, None, half))
-    if cause == THROTTLED:
+    if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
         rate, burst = max(bucket["rate"] * 2, 1.0), max(bucket["burst"], 1.0)
         made.append(
@@ -178,13 +185,13 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
                 half,
             )
         )
-    if cause in (OWN, TURN) and lane.queue.ring.keys > 1:
+    if cause in (CAUSE_OWN, CAUSE_TURN) and lane.queue.ring.keys > 1:
         rate = reweighted(lane, found, 2)
         ahead = document["message"]["ahead"]
         eta = round((ahead + 1) * 1_000 / rate, 3) if rate > 0 else None
         text = f"weight {2 * lane.key.weight} instead of {lane.key.weight} for the key"
         made.append(_change("raise_weight", text, None, eta))
-    if cause in (OWN, TURN):
+    if cause in (CAUSE_OWN, CAUSE_TURN):
         made.append(_change("add_consumer", "twice the consumers, if they are busy", None, half))
     return made
 

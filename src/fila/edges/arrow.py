@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.core.browse import ALL, DELAYED, LEASED, READY, StoredPage
+from fila.core.browse import BROWSE_ALL, BROWSE_DELAYED, BROWSE_LEASED, BROWSE_READY, StoredPage
 from fila.core.effect import BatchLeased
-from fila.core.lane import KEY, row_of
+from fila.core.entry import KEY, row_of
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
 from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError
 from fila.wire.message import decode_headers, payload_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _US: Final = 1_000
-_STATES: Final = (READY, DELAYED, LEASED)
+_STATES: Final = (BROWSE_READY, BROWSE_DELAYED, BROWSE_LEASED)
 _STATE_NAMES: Final = ("ready", "delayed", "leased")
 _READY_AT, _DELAYED_AT, _LEASED_AT = range(3)
 _COUNTED_BYTES: Final = MESSAGE_HEAD_BYTES + 2  # with the number of headers
@@ -88,7 +88,7 @@ def browsed_stream(queue: str, page: StoredPage, states: int) -> tuple[int, byte
     if page.leased:
         found[np.array(page.leased)] = _LEASED_AT
     batch = columns.batch(queue, kinds, of_rows, ready_ns, found)
-    if states != ALL:
+    if states != BROWSE_ALL:
         wanted = np.array([bool(states & one) for one in _STATES])
         batch = batch.filter(pa.array(wanted[found]))
     return batch.num_rows, _stream(pa, batch)

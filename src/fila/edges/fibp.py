@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
 from fila.edges import fibp_admin, fibp_bulk, fibp_stops
 from fila.edges.items import by_queue, parse_ids, spread
+from fila.edges.lane_fields import LaneFields
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
@@ -69,8 +69,10 @@ class FibpConnection(asyncio.Protocol):
         opened: Callable[[FibpConnection], None],
         closed: Callable[[FibpConnection], None],
         inbound: Inbound | None = None,
+        lane_fields: LaneFields | None = None,
     ) -> None:
         self._inbound = inbound or Inbound()
+        self._lane_fields = lane_fields or LaneFields()
         self._held_bytes = 0  # this connection's part of it
         self.broker = sessions.broker
         self._sessions = sessions
@@ -161,19 +163,22 @@ class FibpConnection(asyncio.Protocol):
         queue_field = hot.queue_field(consumer_queue.encode())
         leased_ms = delivery.leased_ns // _MS
         items: list[DeliveredItem] = []
+        known_fields = self._lane_fields.known
         for entry, lane in zip(delivery.entries, delivery.lanes, strict=True):
             weight = entry[WEIGHT]
-            if lane.label_weight != weight:
-                lane.label = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
-                lane.label_weight = weight
+            known = known_fields.get(lane.prefix)
+            if known is not None and known[0] == weight:
+                lane_field = known[1]
+            else:
+                lane_field = self._lane_fields.encode(lane, weight)
             items.append(
                 (
                     entry[KEY][ID_AT:],
                     queue_field,
                     entry[BODY],
-                    lane.label,
+                    lane_field,
                     entry[ATTEMPTS],
-                    entry[ENQUEUED] // _MS,
+                    entry[ENQUEUED_NS] // _MS,
                     leased_ms,
                 )
             )

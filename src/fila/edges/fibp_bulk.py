@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from fila.broker.bulk import Stored, Wanted
 from fila.broker.options import Options
 from fila.broker.session import Session
-from fila.core.browse import Seen, ready_ns
-from fila.core.command import COUNTED, ENTRIES, STORED
+from fila.core.browse import Seen
+from fila.core.command import TOLD_COUNTED, TOLD_ENTRIES, TOLD_STORED
 from fila.core.effect import BatchLeased
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, message_id, ready_ns
 from fila.core.rejection import Rejection, invalid_value
-from fila.core.rows import ID_AT
 from fila.edges import arrow
 from fila.edges.items import by_queue, parse_ids, spread
+from fila.edges.lane_fields import LaneFields
 from fila.wire import bodies, bulk, errors, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.bulk_bodies import ARROW, COUNT, MESSAGES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MS: Final = 1_000_000
 _new_options: Final = tuple.__new__  # a third of the cost of calling Options
-_TOLD: Final = {MESSAGES: ENTRIES, ARROW: STORED, COUNT: COUNTED}
+_TOLD: Final = {MESSAGES: TOLD_ENTRIES, ARROW: TOLD_STORED, COUNT: TOLD_COUNTED}
 
 Answer = tuple[Any, ...] | Rejection
 
@@ -133,15 +133,16 @@ def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
     else:
         queue = hot.queue_field(found.queue.encode())
         leased_ms = found.leased_ns // _MS
+        fields = LaneFields()
         body = hot.encode_delivery(
             [
                 (
-                    entry[KEY][ID_AT:],
+                    message_id(entry),
                     queue,
                     entry[BODY],
-                    _label(lane, entry),
+                    fields.of(lane, entry[WEIGHT]),
                     entry[ATTEMPTS],
-                    entry[ENQUEUED] // _MS,
+                    entry[ENQUEUED_NS] // _MS,
                     leased_ms,
                 )
                 for entry, lane in zip(found.entries, found.lanes, strict=True)
@@ -175,7 +176,7 @@ def _list_batches(session: Session, body: bytes) -> Answer:
     if isinstance(found, Rejection):
         return found
     batches = tuple(
-        bodies.OpenBatch(one.name, one.messages(), one.leased_ns // _MS, one.expires_ns // _MS)
+        bodies.OpenBatch(one.name, one.messages, one.leased_ns // _MS, one.expires_ns // _MS)
         for one in found
     )
     return bodies.ListBatchesResult(errors.OK, batches)
@@ -225,25 +226,16 @@ def _browsed(messages: list[Seen]) -> list[bulk.BrowsedItem]:
             fields[key] = field
         items.append(
             (
-                entry[KEY][ID_AT:],
+                message_id(entry),
                 entry[BODY],
                 field,
                 entry[ATTEMPTS],
-                entry[ENQUEUED] // _MS,
+                entry[ENQUEUED_NS] // _MS,
                 ready_ns(entry) // _MS,
                 state,
             )
         )
     return items
-
-
-def _label(lane: Lane, entry: Entry) -> bytes:
-    """The lane's keys as they travel, remembered with the lane as deliveries do."""
-    weight = entry[WEIGHT]
-    if lane.label_weight != weight:
-        lane.label = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
-        lane.label_weight = weight
-    return lane.label
 
 
 def _form_fault(form: int) -> Rejection | None:

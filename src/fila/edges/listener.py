@@ -12,6 +12,7 @@ from fila.edges.door import Connection, Doorway, TurnedAway
 from fila.edges.fibp import FibpConnection, FibpLimits, Inbound
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
+from fila.edges.lane_fields import LaneFields
 
 log = logging.getLogger("fila.listener")
 
@@ -27,6 +28,7 @@ class Listener:
         self._connections_max = connections_max
         self._full = False
         self._inbound = Inbound()
+        self._lane_fields = LaneFields()
         self._sessions = sessions
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
@@ -83,7 +85,13 @@ class Listener:
 
     def _fibp(self) -> FibpConnection:
         return FibpConnection(
-            self._sessions, self._limits, self._loop, self._opened, self._closed, self._inbound
+            self._sessions,
+            self._limits,
+            self._loop,
+            self._opened,
+            self._closed,
+            self._inbound,
+            self._lane_fields,
         )
 
     def _grpc(self) -> GrpcConnection:

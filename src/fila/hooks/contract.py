@@ -10,13 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from fila.core.verdict import (
-    DEFAULT_ASSIGNMENT,
-    RETRY_NOW,
-    Assignment,
-    FailedItem,
-    FailureVerdict,
-)
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
 
 ON_ENQUEUE = "on_enqueue"
 ON_FAILURE = "on_failure"

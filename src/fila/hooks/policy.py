@@ -10,13 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fila.core.verdict import (
-    DEFAULT_ASSIGNMENT,
-    RETRY_NOW,
-    Assignment,
-    FailedItem,
-    FailureVerdict,
-)
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
 from fila.hooks.assignments import Assignments
 from fila.hooks.contract import HookError, HookSettings, QueueHookStats
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX

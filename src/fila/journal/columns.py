@@ -173,7 +173,7 @@ def config_batch(events: list[Event], broker: str, epoch: int) -> Any:
 
 def _setting(event: Event) -> tuple[str, str]:
     """A changed setting travels as `key=value` in its event's reason."""
-    if event.event != effect.CONFIG_CHANGED:
+    if event.event != effect.EVENT_CONFIG_CHANGED:
         return event.event, event.reason
     key, _, value = event.reason.partition("=")
     return key, value

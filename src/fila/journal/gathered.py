@@ -11,15 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from fila.core import effect, rows, trail
+from fila.core import effect, trail
+from fila.core.entry import ID_AT, STAMP_AT
 from fila.journal.packed import NUMBER, OTHER_NUMBERS, WORDS, Numbered, Packed
 
-KEY_BYTES: Final = rows.ID_AT + 16
+KEY_BYTES: Final = ID_AT + 16
 _PARTS: Final = 6
 _KINDS: Final = {
-    trail.ENQUEUED: effect.ENQUEUED,
-    trail.DELIVERED: effect.DELIVERED,
-    trail.ACKED: effect.ACKED,
+    trail.SPAN_ENQUEUED: effect.EVENT_ENQUEUED,
+    trail.SPAN_DELIVERED: effect.EVENT_DELIVERED,
+    trail.SPAN_ACKED: effect.EVENT_ACKED,
 }
 
 
@@ -41,16 +42,16 @@ class Events:
         self._kinds = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         self._order = _order(kinds, counts, ends - sizes)
         self.ts_ns = np.repeat(spans_ns, counts)
-        told = kinds == trail.ENQUEUED
+        told = kinds == trail.SPAN_ENQUEUED
         enqueued_ns = np.repeat(spans_ns[told], counts[told])
-        told = kinds == trail.DELIVERED
+        told = kinds == trail.SPAN_DELIVERED
         consumer = np.repeat(consumers[told], counts[told])
         # By column the values of each kind; what is not there is 0.
         self._found: dict[str, list[Any]] = {}
-        self._put(trail.OTHER, {name: self._numbers(f"other.{name}") for name in _OTHERS})
-        self._put(trail.ENQUEUED, self._enqueued(enqueued_ns))
-        self._put(trail.DELIVERED, {"consumer": consumer, **self._delivered()})
-        self._put(trail.ACKED, self._acked())
+        self._put(trail.SPAN_OTHER, {name: self._numbers(f"other.{name}") for name in _OTHERS})
+        self._put(trail.SPAN_ENQUEUED, self._enqueued(enqueued_ns))
+        self._put(trail.SPAN_DELIVERED, {"consumer": consumer, **self._delivered()})
+        self._put(trail.SPAN_ACKED, self._acked())
         for kind, word in _KINDS.items():
             self._put(kind, {"event": packed.words["event"][word], "events": 1})
 
@@ -63,8 +64,8 @@ class Events:
         pieces = [
             _bytes(self._packed.column("other.id"), 16),
             _bytes(self._packed.column("enqueued.id"), 16),
-            _bytes(self._packed.column("delivered.key"), KEY_BYTES)[:, rows.ID_AT :],
-            _bytes(self._packed.column("acked.key"), KEY_BYTES)[:, rows.ID_AT :],
+            _bytes(self._packed.column("delivered.key"), KEY_BYTES)[:, ID_AT:],
+            _bytes(self._packed.column("acked.key"), KEY_BYTES)[:, ID_AT:],
         ]
         # As pairs of numbers they are moved at once.
         return np.concatenate(pieces).view(np.int64)[self._order]
@@ -79,8 +80,8 @@ class Events:
 
     def waits_us(self) -> list[Any]:
         """The parts of the waits in whole microseconds, a column each."""
-        other = self._parts_us(trail.OTHER, "other.waits")
-        delivered = self._parts_us(trail.DELIVERED, "delivered.waits")
+        other = self._parts_us(trail.SPAN_OTHER, "other.waits")
+        delivered = self._parts_us(trail.SPAN_DELIVERED, "delivered.waits")
         return [
             self._laid([other[:, at], 0, delivered[:, at], 0], np.int64) for at in range(_PARTS)
         ]
@@ -120,7 +121,7 @@ class Events:
         delayed = self._numbers("delivered.delayed")
         if len(delayed):
             keys = _bytes(self._packed.column("delivered.key"), KEY_BYTES)
-            stamps = np.ascontiguousarray(keys[delayed, rows.STAMP_AT : rows.ID_AT]).view(">i8")
+            stamps = np.ascontiguousarray(keys[delayed, STAMP_AT:ID_AT]).view(">i8")
             found["ready_ns"] = found["since_ns"].copy()
             found["ready_ns"][delayed] = stamps[:, 0]
         visits = self._table("delivered.visits", trail.VISIT_NUMBERS)

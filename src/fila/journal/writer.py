@@ -30,7 +30,9 @@ from fila.journal.recovery import GAP, gap_count, gap_event, recover
 
 log = logging.getLogger("fila.journal")
 
-_SETTINGS_EVENTS = frozenset((effect.CONFIG_CHANGED, effect.QUEUE_CREATED, effect.QUEUE_DELETED))
+_SETTINGS_EVENTS = frozenset(
+    (effect.EVENT_CONFIG_CHANGED, effect.EVENT_QUEUE_CREATED, effect.EVENT_QUEUE_DELETED)
+)
 PACK_EVENTS = 1_000  # more in one go would push the broker's own data out of the caches
 MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
 _RETIRE_EVERY_NS = 3_600 * 10**9

@@ -19,7 +19,7 @@ from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.ids import Ids
 from fila.broker.session import Sessions
 from fila.core import rows
-from fila.core.effect import CONFIG_CHANGED, Event
+from fila.core.effect import EVENT_CONFIG_CHANGED, Event
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.core.trail import trail_of
@@ -69,12 +69,12 @@ class Node:
         self._clock = clock = Clock()
         began_ns = elapsed_ns()
         machine = load(self._store, core_settings(settings), clock.now_ns())
-        clock.never_before(machine.state.now)
-        queues = machine.state.queues
+        clock.never_before(machine.view.now_ns)
+        queues = machine.view.queue_names()
         log.debug(
             "store loaded", extra={"queues": len(queues), "ms": (elapsed_ns() - began_ns) // 10**6}
         )
-        config = machine.state.config
+        config = machine.view.config
         lua = settings.lua
         hooks = LuaHooks(
             lambda key: value.encode() if (value := config.get(key.decode())) else None,
@@ -99,7 +99,7 @@ class Node:
             committer,
             hooks,
             clock,
-            Ids(Random(secrets.randbits(256)).getrandbits, machine.state.now),
+            Ids(Random(secrets.randbits(256)).getrandbits, machine.view.now_ns),
             loop,
             on_fault,
             self._journal,
@@ -257,7 +257,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
     journal.start()
     # A replay has to know; nothing else of the settings decides about order.
     quantum = f"scheduler.quantum={settings.scheduler.quantum}"
-    journal.record(trail_of([Event(clock.now_ns(), CONFIG_CHANGED, "", reason=quantum)]))
+    journal.record(trail_of([Event(clock.now_ns(), EVENT_CONFIG_CHANGED, "", reason=quantum)]))
     return journal
 
 

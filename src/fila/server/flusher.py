@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from fila.core.batch import Batch
+from fila.core.row_batch import RowBatch
 from fila.storage.committer import FsyncCommitter
 from fila.storage.contract import Store
 
@@ -26,7 +26,7 @@ class Flusher:
         self._on_fault = on_fault
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="flusher")
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         self._committer.commit(batches, committed)
         self._drive()
 

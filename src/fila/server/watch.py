@@ -68,7 +68,7 @@ class Watch:
         tracer = None
         if own.otlp_endpoint and own.trace_ratio >= 0:
             tracer = Tracer(own.trace_ratio, secrets.randbits, random.random, now_ns)
-        self._pulse = Pulse(broker.machine.state, now_ns, own.top_keys)
+        self._pulse = Pulse(broker.machine.view, now_ns, own.top_keys)
         observer = Observer(lambda: now_ns() // 1_000_000, tracer)
         broker.watcher = observer
         sessions.tracer = tracer

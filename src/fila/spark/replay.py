@@ -13,12 +13,14 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from fila.core import rows
-from fila.core.batch import DELETE, FAMILY_MASK, Batch
 from fila.core.command import Ack, Command, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
 from fila.core.effect import Delivery
 from fila.core.effects import Effects
+from fila.core.entry import message_id
 from fila.core.load import load
 from fila.core.policy import Defaults
+from fila.core.reader import Reader
+from fila.core.row_batch import DELETE, FAMILY_MASK, RowBatch
 from fila.core.settings import Settings
 from fila.core.turn import Turn
 from fila.core.verdict import FailureVerdict
@@ -87,7 +89,7 @@ class _Replay:
                 turn.apply(self._commands[heapq.heappop(heap)[2]])
             turn.end()
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         self._rows.write(batches)
         committed()
 
@@ -103,7 +105,7 @@ class _Replay:
                 if lane.queue.name == self._trace.queue:
                     key = lane.key.name.decode()
                     self._waits.setdefault(key, []).append(sum(wait) // NS_PER_US)
-                    self._will_end(entry[0][rows.ID_AT :])
+                    self._will_end(message_id(entry))
 
     def _will_end(self, id: bytes) -> None:
         """The message is held as long as it was, and ends as it did."""
@@ -163,6 +165,9 @@ class _Rows:
     def __init__(self) -> None:
         self._messages: dict[bytes, bytes] = {}
 
+    def snapshot(self) -> Reader:
+        raise NotImplementedError("a replay is not browsed")
+
     def get(self, family: int, key: bytes) -> bytes | None:
         return self._messages.get(key) if family == rows.MESSAGES else None
 
@@ -176,7 +181,7 @@ class _Rows:
         assert family != rows.MESSAGES or not self._messages, "a replay pages nothing in"
         return []
 
-    def write(self, batches: list[Batch]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         messages = self._messages
         for batch in batches:
             for code, key, value in batch.ops:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch, Op, Reader
 from fila.core.lane import DELAY_BIT
+from fila.core.reader import Reader
+from fila.core.row_batch import PUT, Op, RowBatch
 from fila.storage.contract import Store, StoreError
 from fila.storage.survey import Gap, pages
 
@@ -51,11 +52,11 @@ def set_back(
                 ops.append((PUT | family, *shift.row(family, key, value)))
             count += len(part)
             if len(ops) >= _OPS_MAX:
-                into.write([Batch(0, 0, ops)])
+                into.write([RowBatch(0, 0, ops)])
                 ops = []
                 progress(name, count)
         if ops:
-            into.write([Batch(0, 0, ops)])
+            into.write([RowBatch(0, 0, ops)])
     into.sync()
     return by_ns
 

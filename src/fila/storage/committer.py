@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fila.core.batch import Batch
+from fila.core.row_batch import RowBatch
 from fila.core.turn import Committer
 from fila.storage.contract import Store
 
@@ -24,7 +24,7 @@ class OsCommitter:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def commit(self, batches: list[Batch], committed: Committed) -> None:
+    def commit(self, batches: list[RowBatch], committed: Committed) -> None:
         if batches:
             self._store.write(batches)
         committed()
@@ -49,7 +49,7 @@ class FsyncCommitter:
         self._waiting: list[Committed] = []  # written after it began: safe with the one after
         self._failed: BaseException | None = None
 
-    def commit(self, batches: list[Batch], committed: Committed) -> None:
+    def commit(self, batches: list[RowBatch], committed: Committed) -> None:
         if self._failed is not None:
             raise self._failed
         if batches:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fila.core.batch import Batch, Reader
+from fila.core.reader import Reader
+from fila.core.row_batch import RowBatch
 
 
 class StoreError(Exception):
@@ -32,7 +33,7 @@ class Store(Protocol):
         self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> list[tuple[bytes, bytes]]: ...
 
-    def write(self, batches: list[Batch]) -> None: ...
+    def write(self, batches: list[RowBatch]) -> None: ...
 
     def snapshot(self) -> Reader:
         """The rows of messages, leases and state as they are now, whatever is written later. Let go

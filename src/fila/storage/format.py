@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch
+from fila.core.row_batch import PUT, RowBatch
 from fila.storage.contract import Store, StoreError
 
 
@@ -12,7 +12,7 @@ def check_format(store: Store) -> None:
     stored = store.get(rows.DEFAULT, rows.FORMAT_KEY)
     if stored is None:
         version = rows.FORMAT_VERSION.to_bytes(4, "big")
-        store.write([Batch(0, 0, [(PUT | rows.DEFAULT, rows.FORMAT_KEY, version)])])
+        store.write([RowBatch(0, 0, [(PUT | rows.DEFAULT, rows.FORMAT_KEY, version)])])
         return
     found = int.from_bytes(stored, "big")
     if found != rows.FORMAT_VERSION:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from fila.core.batch import DELETE, DELETE_RANGE, FAMILY_MASK, Batch, Op
+from fila.core.row_batch import DELETE, DELETE_RANGE, FAMILY_MASK, Op, RowBatch
 from fila.core.rows import FAMILIES
 from fila.storage.contract import StoreError
 
@@ -46,7 +46,7 @@ class MemoryStore:
             size += len(key) + len(value)
         return found
 
-    def write(self, batches: list[Batch]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         if self._failed:
             raise StoreError(self._failed)
         if self.before_write is not None:

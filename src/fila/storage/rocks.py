@@ -35,7 +35,7 @@ from rocksdict import (
 )
 
 from fila.core import rows
-from fila.core.batch import DELETE, DELETE_RANGE, FAMILY_MASK, Batch
+from fila.core.row_batch import DELETE, DELETE_RANGE, FAMILY_MASK, RowBatch
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.format import check_format
 
@@ -131,7 +131,7 @@ class RocksStore:
         except Exception as error:
             raise self._damaged(family, error) from error
 
-    def write(self, batches: list[Batch]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         if self._failed:
             raise StoreError(self._failed)
         batch = WriteBatch(raw_mode=True)
@@ -220,6 +220,9 @@ class RocksSnapshot:
     def __init__(self, path: str, iterators: dict[int, RdictIter]) -> None:
         self._path = path
         self._iterators = iterators
+
+    def snapshot(self) -> RocksSnapshot:
+        return self
 
     def get(self, family: int, key: bytes) -> bytes | None:
         found = self._iterators[family]

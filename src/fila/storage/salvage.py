@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from fila.core import rows
-from fila.core.batch import PUT, Batch, Op, Reader
 from fila.core.lane import DELAY_BIT
+from fila.core.reader import Reader
+from fila.core.row_batch import PUT, Op, RowBatch
 from fila.core.settings import Settings
 from fila.storage.contract import Store
 from fila.storage.survey import Gap, pages
@@ -257,7 +258,7 @@ class _Salvage:
 
     def _flush(self) -> None:
         if self._ops:
-            self._into.write([Batch(0, 0, self._ops)])
+            self._into.write([RowBatch(0, 0, self._ops)])
             self._ops = []
 
     def _name(self, queue: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from fila.core.batch import Reader
+from fila.core.reader import Reader
 from fila.storage.contract import StoreDamagedError
 
 PAGE_ROWS: Final = 4_096

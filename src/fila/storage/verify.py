@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from fila.core import rows
-from fila.core.batch import Reader
+from fila.core.entry import id_of
 from fila.core.load import load
+from fila.core.reader import Reader
 from fila.core.settings import Settings
 from fila.storage.contract import StoreDamagedError
 from fila.storage.survey import Gap, pages
@@ -157,7 +158,7 @@ class _Verification:
         if rows.MESSAGE_HEAD.unpack_from(value)[0] != 1:
             raise rows.CorruptRowError(f"a stored message has version {value[0]}")
         if (queue, lane) not in self._lanes:
-            self._find(f"message {key[rows.ID_AT :].hex()} of {self._name(queue)} has no lane")
+            self._find(f"message {id_of(key).hex()} of {self._name(queue)} has no lane")
         self._stored[queue, lane] += 1
         lease = self._leased.get(key)
         if lease is not None:
@@ -186,11 +187,7 @@ class _Verification:
         except Exception as error:
             self._find(f"the store cannot be loaded: {error!r}")
             return
-        counted: dict[tuple[int, int], int] = {}
-        for queue in machine.state.queues.values():
-            for key in queue.keys.values():
-                for lane in key.lanes.values():
-                    counted[queue.number, lane.number] = lane.pending + lane.leased
+        counted = machine.view.messages_by_lane()
         for at in counted.keys() | self._stored.keys():
             if counted.get(at, 0) != self._stored[at]:
                 queue_number, lane_number = at

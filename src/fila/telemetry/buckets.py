@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fila.core.bucket import Bucket
+from fila.core.figures import BucketFigures
 
 
 class TrackedBuckets:
@@ -18,7 +18,7 @@ class TrackedBuckets:
         self.other_limited = 0
         self._seen: dict[bytes, tuple[int, int]] = {}  # of those without
 
-    def count(self, buckets: Mapping[bytes, Bucket]) -> None:
+    def count(self, buckets: Mapping[bytes, BucketFigures]) -> None:
         for name in [name for name in self.names if name not in buckets]:
             del self.names[name]
         if len(self.names) == len(buckets):

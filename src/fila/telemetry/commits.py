@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol
 
-from fila.core.batch import Batch
+from fila.core.row_batch import RowBatch
 from fila.telemetry.instruments import BATCH_BOUNDS, COMMIT_BOUNDS_S, Distribution
 
 _NS = 1e9
@@ -15,7 +15,7 @@ _NS = 1e9
 class Commits(Protocol):
     """What is wrapped: a committer of the storage layer."""
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None: ...
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None: ...
 
 
 class MeasuredCommits:
@@ -27,7 +27,7 @@ class MeasuredCommits:
         self.size_counts = [0] * (len(BATCH_BOUNDS) + 1)
         self.rows = 0
 
-    def commit(self, batches: list[Batch], committed: Callable[[], None]) -> None:
+    def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         if not batches:
             self._inner.commit(batches, committed)
             return

@@ -94,8 +94,9 @@ INSTRUMENTS: Final = (
         GAUGE,
         "1",
         _K,
-        "What the key was delivered by what was its due by weight while it had messages ready, "
-        "over the last 5 to 10 s. Below 1 it got less. Absent while nothing was due.",
+        "What the key was delivered by what it was entitled to by weight while it had messages "
+        "ready, over the last 5 to 10 s. Below 1 it got less. Absent while that was less than a "
+        "message.",
     ),
     Instrument("fila.fairness.pending", GAUGE, MESSAGES, _K, "Pending messages of a fairness key."),
     Instrument(

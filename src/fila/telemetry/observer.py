@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fila.core.effect import Delivery
-from fila.core.lane import BODY
-from fila.core.meter import measure
+from fila.core.entry import BODY
+from fila.core.measuring import measure
 from fila.core.verdict import FailureVerdict
 from fila.telemetry.spans import Tracer
 

@@ -1,9 +1,9 @@
 """The pulse: once a second, for everybody who wants to know, read the core and remember a little.
 
-Owns rates, histories, tracked keys and windows of all queues. Reads the core on the loop's thread
-and changes nothing in it but the notes in its meters. A queue with many keys is read in slices with
-the loop's other work in between, and only every fifth second; what is asked of one key or of one
-page of keys is computed when somebody asks (`shares.py`).
+Owns rates, histories, tracked keys, windows and the notes about keys of all queues. Reads the
+core's view on the loop's thread. A queue with many keys is read in slices with the loop's other
+work in between, and only every fifth second; what is asked of one key or of one page of keys is
+computed when somebody asks (`shares.py`).
 """
 
 from __future__ import annotations
@@ -13,27 +13,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from fila.core.fairness import FairnessKey
-from fila.core.lane import PARKED
-from fila.core.meter import NOTHING, Meter, QueueMeter, Reading
-from fila.core.queue import Queue
-from fila.core.state import State
+from fila.core.figures import Counts, KeyFigures, QueueFigures
+from fila.core.meter import NOTHING, Reading
+from fila.core.view import View
 from fila.telemetry.buckets import TrackedBuckets
 from fila.telemetry.history import QUEUE_FIELDS, History
-from fila.telemetry.tracked import TrackedKey, TrackedKeys, score_of
+from fila.telemetry.tracked import Candidate, KeyNotes, TrackedKey, TrackedKeys, score_of
 
 STEP_S: Final = 1.0
 WINDOW_TICKS: Final = 5  # a share is measured over one to two of these
 SMALL_KEYS: Final = 1_000  # a queue with at most so many keys is read in one go, every second
-SLICE_KEYS: Final = 400  # about a third of a millisecond
+SLICE_KEYS: Final = 250  # about a third of a millisecond
 MINUTE_TICKS: Final = 10  # readings for the last minute are kept this far apart
 HISTORIES_MAX: Final = 1_000  # of queues and keys together: 24 MB at most
 _NS: Final = 1_000_000_000
 
-COUNTERS: Final = (
-    *("enqueued", "delivered", "acked", "nacked", "expired"),
-    *("requeued", "released", "dead_lettered", "redriven", "purged"),
-)
+COUNTERS: Final = Counts._fields
 
 
 class QueuePulse:
@@ -43,7 +38,9 @@ class QueuePulse:
         "counted",
         "history",
         "minute",
-        "queue",
+        "name",
+        "notes",
+        "number",
         "rates",
         "read_tick",
         "throttled",
@@ -51,8 +48,10 @@ class QueuePulse:
         "window",
     )
 
-    def __init__(self, queue: Queue, keys_max: int, past: bool) -> None:
-        self.queue = queue
+    def __init__(self, queue: QueueFigures, keys_max: int, past: bool) -> None:
+        self.name = queue.name
+        self.number = queue.number
+        self.notes: dict[bytes, KeyNotes] = {}
         self.tracked = TrackedKeys(keys_max)
         self.history = History(QUEUE_FIELDS) if past else None
         self.counted = [0] * len(COUNTERS)
@@ -64,14 +63,21 @@ class QueuePulse:
         self.minute: deque[tuple[list[int], Reading]] = deque(maxlen=60 // MINUTE_TICKS + 1)
         self.minute.append(([], NOTHING))
 
-    def window_delivered(self) -> int:
+    def window_delivered(self, queue: QueueFigures) -> int:
         """Messages delivered in the window shares are measured over."""
-        return _waits(self.queue).delivered - self.window[0]
+        return _waits(queue)[0] - self.window[0]
+
+    def since(self, key: KeyFigures) -> tuple[float, float]:
+        """(delivered, entitled) of a key at the beginning of that window."""
+        notes = self.notes.get(key.name)
+        if notes is None or notes.number != key.number:
+            return 0.0, 0.0
+        return notes.since[0], notes.since[1]
 
 
 class Pulse:
-    def __init__(self, state: State, now_ns: Callable[[], int], keys_max: int) -> None:
-        self.state = state
+    def __init__(self, view: View, now_ns: Callable[[], int], keys_max: int) -> None:
+        self.view = view
         self.queues: dict[str, QueuePulse] = {}
         self.tick = 0
         self.at_ms = now_ns() // 1_000_000
@@ -100,13 +106,13 @@ class Pulse:
         step_s = max((now_ns - self._at_ns) / _NS, 0.001)
         self._at_ns = now_ns
         self.tick += 1
-        throttled = self._throttled()
-        self.buckets.count(self.state.buckets)
+        throttled = self.view.throttled()
+        self.buckets.count(self.view.buckets())
         self.meet()
         room = HISTORIES_MAX - self._histories()
         for one in list(self.queues.values()):
             await self._read_keys(one, room)
-            self._read_queue(one, throttled.get(one.queue, 0), step_s)
+            self._read_queue(one, throttled.get(one.name, 0), step_s)
         self.at_ms = now_ns // 1_000_000
         listeners, self._listeners = self._listeners, set()
         for listener in listeners:
@@ -121,97 +127,99 @@ class Pulse:
         finally:
             self._listeners.discard(beat)
 
-    def pin(self, name: str, key: FairnessKey) -> TrackedKey | None:
+    def pin(self, name: str, key: KeyFigures) -> TrackedKey | None:
         """Somebody looks at a key: remember its past from now on."""
         one = self.queues.get(name)
         if one is None:
             return None
-        return one.tracked.pin(key, one.queue.ring.clock, self.tick)
+        return one.tracked.pin(key, self.tick)
 
     def meet(self) -> None:
         """Queues come and go; one that was deleted and made again is another."""
-        queues = self.state.queues
-        for name in [name for name in self.queues if name not in queues]:
+        view = self.view
+        for name in [name for name in self.queues if not view.has_queue(name)]:
             del self.queues[name]
         histories = self._histories()
-        for name, queue in queues.items():
+        for name in view.queue_names():
+            queue = view.queue(name)
             known = self.queues.get(name)
-            if known is None or known.queue is not queue:
+            if queue is not None and (known is None or known.number != queue.number):
                 self.queues[name] = QueuePulse(queue, self._keys_max, histories < HISTORIES_MAX)
                 histories += 1
 
     def _histories(self) -> int:
         return len(self.queues) + sum(len(one.tracked.keys) for one in self.queues.values())
 
-    def _throttled(self) -> dict[Queue, int]:
-        found: dict[Queue, int] = {}
-        for bucket in self.state.buckets.values():
-            for lane in bucket.waiters:
-                if lane.state == PARKED:
-                    found[lane.queue] = found.get(lane.queue, 0) + lane.pending
-        return found
-
     async def _read_keys(self, one: QueuePulse, room: int) -> None:
         """Find the keys that matter, and begin a new window every few beats."""
-        queue = one.queue
-        small = len(queue.keys) <= SMALL_KEYS
+        queue = self._figures(one)
+        if queue is None:
+            return
+        small = queue.keys <= SMALL_KEYS
         rolls = self.tick % WINDOW_TICKS == 0
         room_for_more = len(one.tracked.keys) < min(self._keys_max, queue.keys_pending)
         if not small and not rolls and not room_for_more:
             return
         if rolls:
-            one.window = (one.window[1], _waits(queue).delivered)
-        clock = queue.ring.clock
+            one.window = (one.window[1], _waits(queue)[0])
         tracked = one.tracked.keys
+        # What a small queue's keys did since the last beat is known, so nothing of it is lost.
         whole = small and one.read_tick == self.tick - 1
-        moved: list[Meter] = []
-        candidates: list[tuple[float, FairnessKey]] = []
-        read = 0
-        for key in list(queue.keys.values()):
-            read += 1
-            if read % SLICE_KEYS == 0:
+        kept: dict[bytes, KeyNotes] = {}
+        read: list[tuple[KeyNotes, Reading]] = []
+        candidates: list[Candidate] = []
+        names = self.view.key_names(one.name)
+        for start in range(0, len(names), SLICE_KEYS):
+            if start:
                 await asyncio.sleep(0)
-            meter = key.meter
-            pending = key.pending
-            if meter is None:
-                if not pending:
+            for key in self.view.keys(one.name, names[start : start + SLICE_KEYS]):
+                delivered = key.delivered
+                notes = one.notes.get(key.name)
+                if notes is None or notes.number != key.number:
+                    if not key.pending and not delivered:
+                        continue
+                    notes = KeyNotes(key.number)
+                kept[key.name] = notes
+                since = notes.since
+                if not key.pending and since[0] == delivered and since[1] == key.entitled:
                     continue
-                meter = key.meter = Meter()
-            delivered = meter.delivered
-            since = meter.since
-            if not pending and since[0] == delivered and since[1] == key.entitled:
-                continue
-            entitled = key.entitled_at(clock)
-            if key.name not in tracked:
-                score = score_of(delivered - since[2], entitled - since[3], pending)
-                candidates.append((score, key))
-                if small:
-                    moved.append(meter)
-            if rolls:
-                meter.since = (since[2], since[3], delivered, entitled)
-        one.tracked.choose(candidates, clock, whole, room)
+                if key.name not in tracked:
+                    score = score_of(delivered - since[2], key.entitled - since[3], key.pending)
+                    candidates.append(Candidate(score, key, notes.seen if whole else key.reading))
+                    if small:
+                        read.append((notes, key.reading))
+                if rolls:
+                    notes.since = (since[2], since[3], delivered, key.entitled)
+        one.notes = kept  # keys that were forgotten go with it
+        one.tracked.choose(candidates, room)
         one.read_tick = self.tick
-        for meter in moved:
-            meter.seen = meter.reading()
+        for notes, reading in read:
+            notes.seen = reading
+
+    def _figures(self, one: QueuePulse) -> QueueFigures | None:
+        """The queue now, unless it was deleted or is another of the same name."""
+        queue = self.view.queue(one.name)
+        return queue if queue is not None and queue.number == one.number else None
 
     def _read_queue(self, one: QueuePulse, throttled: int, step_s: float) -> None:
-        queue = one.queue
-        counters = queue.counters
-        counted = [getattr(counters, name) for name in COUNTERS]
+        queue = self._figures(one)
+        if queue is None:
+            return
+        counted = list(queue.counts)
         rates = [(now - then) / step_s for now, then in zip(counted, one.counted, strict=True)]
         one.counted = counted
         one.rates = rates
         one.throttled = throttled
-        one.tracked.count(queue, self.tick, step_s)
-        if self.tick % MINUTE_TICKS == 0 and queue.meter is not None:
-            reading = queue.meter.waits.reading()
-            one.minute.append((list(queue.meter.latency_counts), reading))
+        keys = self.view.keys(one.name, list(one.tracked.keys))
+        one.tracked.count(_waits(queue), keys, self.tick, step_s)
+        if self.tick % MINUTE_TICKS == 0 and queue.measured is not None:
+            one.minute.append((queue.measured.latency_counts, queue.measured.waits))
         if one.history is not None:
-            dlq = self.state.queues.get(queue.dlq_name() or "")
+            dlq = self.view.queue(queue.dlq) if queue.dlq is not None else None
             one.history.append(
                 (
                     queue.pending,
-                    len(queue.leased),
+                    queue.leased,
                     rates[0],
                     rates[1],
                     rates[2],
@@ -219,13 +227,10 @@ class Pulse:
                     rates[7],
                     throttled,
                     dlq.pending if dlq is not None else 0,
-                    queue.ring.keys,
+                    queue.active_keys,
                 )
             )
 
 
-def _waits(queue: Queue) -> Meter:
-    return (queue.meter or _UNMEASURED).waits
-
-
-_UNMEASURED: Final = QueueMeter()
+def _waits(queue: QueueFigures) -> Reading:
+    return NOTHING if queue.measured is None else queue.measured.waits

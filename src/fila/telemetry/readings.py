@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from fila.core.queue import Queue
+from fila.core.figures import QueueFigures
 from fila.telemetry.commits import MeasuredCommits
 from fila.telemetry.instruments import (
     BY_NAME,
@@ -20,7 +20,7 @@ from fila.telemetry.instruments import (
     label_of,
 )
 from fila.telemetry.pulse import COUNTERS, Pulse, QueuePulse
-from fila.telemetry.shares import share_of
+from fila.telemetry.shares import Shares
 
 Labels = tuple[str, ...]
 Value = float | Distribution
@@ -85,8 +85,11 @@ class Readings:
         self._pulse.meet()
         self._families = {name: Family(one, []) for name, one in BY_NAME.items()}
         for name, one in self._pulse.queues.items():
-            self._queue(name, one)
-            self._keys(name, one)
+            queue = self._pulse.view.queue(name)
+            if queue is None:
+                continue
+            self._queue(queue, one)
+            self._keys(queue, one)
             for hook, numbers in self._sources.hooks(name):
                 self._hook(name, hook, numbers)
         self._buckets()
@@ -96,38 +99,38 @@ class Readings:
     def _add(self, name: str, labels: Labels, value: Value) -> None:
         self._families[name].samples.append((labels, value))
 
-    def _queue(self, name: str, one: QueuePulse) -> None:
-        queue = one.queue
+    def _queue(self, queue: QueueFigures, one: QueuePulse) -> None:
         add = self._add
-        labels = (name,)
-        for counter in COUNTERS:
-            add(f"fila.messages.{counter}", labels, getattr(queue.counters, counter))
+        labels = (queue.name,)
+        for counter, count in zip(COUNTERS, queue.counts, strict=True):
+            add(f"fila.messages.{counter}", labels, count)
         add("fila.queue.depth", labels, queue.pending)
-        add("fila.queue.in_flight", labels, len(queue.leased))
-        add("fila.queue.consumers", labels, len(queue.consumers))
+        add("fila.queue.in_flight", labels, queue.leased)
+        add("fila.queue.consumers", labels, queue.consumers)
         add("fila.queue.fairness_keys", labels, queue.keys_pending)
         add("fila.queue.throttled", labels, one.throttled)
-        add("fila.scheduler.drr.rounds", labels, self._rounds(queue))
-        add("fila.scheduler.drr.active_keys", labels, queue.ring.keys)
-        add("fila.scheduler.drr.keys_processed", labels, queue.ring.visits)
-        held = sum([consumer.held for consumer in queue.consumers.values()])
-        add("fila.backpressure.held_consumers", labels, held)
-        meter = queue.meter
-        if meter is not None:
-            add("fila.throttle.limited", labels, meter.limited)
-            latency = Distribution(list(meter.latency_counts), meter.latency_ns / _NS)
+        rounds = int(queue.clock / self._pulse.view.settings.quantum)
+        add("fila.scheduler.drr.rounds", labels, rounds)
+        add("fila.scheduler.drr.active_keys", labels, queue.active_keys)
+        add("fila.scheduler.drr.keys_processed", labels, queue.visits)
+        add("fila.backpressure.held_consumers", labels, queue.consumers_held)
+        measured = queue.measured
+        if measured is not None:
+            add("fila.throttle.limited", labels, measured.limited)
+            latency = Distribution(measured.latency_counts, measured.latency_ns / _NS)
             add("fila.delivery.latency", labels, latency)
 
-    def _rounds(self, queue: Queue) -> int:
-        return int(queue.ring.clock / self._pulse.state.settings.quantum)
-
-    def _keys(self, name: str, one: QueuePulse) -> None:
+    def _keys(self, queue: QueueFigures, one: QueuePulse) -> None:
         add = self._add
+        name = queue.name
+        shares = Shares(one, queue)
+        present = {key.name: key for key in self._pulse.view.keys(name, list(one.tracked.keys))}
         for tracked in one.tracked.keys.values():
             labels = (name, label_of(tracked.name))
             self._waits(labels, tracked.totals)
-            add("fila.fairness.pending", labels, tracked.key.pending)
-            ratio = share_of(tracked.key, one).ratio
+            key = present.get(tracked.name, tracked.key)
+            add("fila.fairness.pending", labels, key.pending)
+            ratio = shares.of(key).ratio
             if ratio is not None:
                 add("fila.fairness.fair_share_ratio", labels, ratio)
         if any(one.tracked.other):
@@ -155,18 +158,17 @@ class Readings:
 
     def _buckets(self) -> None:
         add = self._add
-        state = self._pulse.state
         tracked = self._pulse.buckets
+        buckets = self._pulse.view.buckets()
         for name, (passed, limited) in tracked.names.items():
-            bucket = state.buckets.get(name)
+            bucket = buckets.get(name)
             if bucket is None:
                 continue
             label = label_of(name)
-            bucket.refill(state.now)
             add("fila.throttle.tokens_remaining", (label,), bucket.tokens)
             add("fila.throttle.decisions", (label, "pass"), bucket.passed - passed)
             add("fila.throttle.decisions", (label, "hit"), bucket.limited - limited)
-        if len(state.buckets) > len(tracked.names):
+        if len(buckets) > len(tracked.names):
             add("fila.throttle.decisions", (OTHER, "pass"), tracked.other_passed)
             add("fila.throttle.decisions", (OTHER, "hit"), tracked.other_limited)
 

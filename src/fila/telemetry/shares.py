@@ -1,15 +1,16 @@
-"""Shares: what a fairness key was given and what was its due, over the window of the pulse."""
+"""Shares: what a fairness key was given and what it was entitled to, over the pulse's window."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from fila.core.fairness import FairnessKey
+from fila.core.figures import KeyFigures, QueueFigures
 from fila.telemetry.pulse import QueuePulse
 
 
 class Share(NamedTuple):
-    """`share` and `fair` are parts of the queue's deliveries; `ratio`: None if nothing was due."""
+    """`share` and `fair` are parts of the queue's deliveries; `ratio`: None if it was entitled to
+    less than a message."""
 
     delivered: float
     share: float
@@ -17,13 +18,18 @@ class Share(NamedTuple):
     ratio: float | None
 
 
-def share_of(key: FairnessKey, one: QueuePulse) -> Share:
-    meter = key.meter
-    total = one.window_delivered()
-    since = meter.since if meter is not None else (0.0, 0.0, 0.0, 0.0)
-    delivered = (meter.delivered if meter is not None else 0) - since[0]
-    due = key.entitled_at(one.queue.ring.clock) - since[1]
-    ratio = delivered / due if due >= 1.0 else None
-    if total <= 0:
-        return Share(0.0, 0.0, 0.0, ratio)
-    return Share(delivered, delivered / total, due / total, ratio)
+class Shares:
+    """Of the keys of one queue."""
+
+    def __init__(self, one: QueuePulse, queue: QueueFigures) -> None:
+        self._one = one
+        self._total = one.window_delivered(queue)
+
+    def of(self, key: KeyFigures) -> Share:
+        since = self._one.since(key)
+        delivered = key.delivered - since[0]
+        entitled = key.entitled - since[1]
+        ratio = delivered / entitled if entitled >= 1.0 else None
+        if self._total <= 0:
+            return Share(0.0, 0.0, 0.0, ratio)
+        return Share(delivered, delivered / self._total, entitled / self._total, ratio)

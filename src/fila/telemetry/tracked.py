@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
-from fila.core.fairness import FairnessKey
-from fila.core.meter import NOTHING, Meter, QueueMeter, Reading
-from fila.core.queue import Queue
+from fila.core.figures import KEY_IDLE, KeyFigures
+from fila.core.meter import NOTHING, Reading
 from fila.telemetry.history import KEY_FIELDS, History
 
 _DECAY: Final = 0.9
@@ -23,13 +22,34 @@ PINNED_MAX: Final = 20
 _NS: Final = 1e9
 
 
-class TrackedKey:
-    __slots__ = ("base", "history", "key", "name", "pinned", "score", "totals")
+class KeyNotes:
+    """What is remembered of a key between two beats, tracked or not."""
 
-    def __init__(self, key: FairnessKey, base: Reading, history: History | None) -> None:
+    __slots__ = ("number", "seen", "since")
+
+    def __init__(self, number: int) -> None:
+        self.number = number  # which life of the key this is about
+        self.seen: Reading = NOTHING  # the reading last taken
+        # (delivered, entitled) at the beginnings of the window before and of this one.
+        self.since: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+
+
+class Candidate(NamedTuple):
+    """A key that may become tracked; what it did up to `base` is not counted as its own."""
+
+    score: float
+    key: KeyFigures
+    base: Reading
+
+
+class TrackedKey:
+    __slots__ = ("base", "entitled", "history", "key", "name", "pinned", "score", "totals")
+
+    def __init__(self, key: KeyFigures, base: Reading, history: History | None) -> None:
         self.name = key.name
-        self.key = key
+        self.key = key  # as it was at the last beat
         self.base = base  # the reading up to which it is counted
+        self.entitled = key.entitled  # up to which its entitlement is counted
         self.totals = [0] * len(NOTHING)
         self.history = history
         self.score = 0.0
@@ -45,19 +65,11 @@ class TrackedKeys:
         self.other = [0] * len(NOTHING)
         self._counted: Reading = NOTHING  # the queue's reading up to which all is counted
 
-    def choose(
-        self,
-        candidates: Iterable[tuple[float, FairnessKey]],
-        clock: float,
-        whole: bool,
-        room: int,
-    ) -> None:
-        """Let the best of the candidates in. `whole`: their readings since the last tick are known
-        (`seen`), so nothing of them is counted yet. `room`: how many histories may still be made.
-        """
+    def choose(self, candidates: Iterable[Candidate], room: int) -> None:
+        """Let the best of the candidates in. `room`: how many histories may still be made."""
         keys = self.keys
         ranked = heapq.nlargest(self._keys_max, candidates, key=_score)
-        for score, key in ranked:
+        for score, key, base in ranked:
             if key.name in keys:
                 continue
             if len(keys) >= self._keys_max:
@@ -66,88 +78,75 @@ class TrackedKeys:
                 if least.score >= score:
                     break
                 del keys[least.name]
-            self._admit(key, score, clock, whole, room > 0)
+            self._admit(Candidate(score, key, base), room > 0)
             room -= 1
 
-    def pin(self, key: FairnessKey, clock: float, tick: int) -> TrackedKey | None:
+    def pin(self, key: KeyFigures, tick: int) -> TrackedKey | None:
         """Track a key because somebody looks at it; None when too many are looked at."""
         found = self.keys.get(key.name)
         if found is None:
             if sum(1 for one in self.keys.values() if one.pinned) >= PINNED_MAX:
                 return None
-            found = self._admit(key, 0.0, clock, False, True)
+            found = self._admit(Candidate(0.0, key, key.reading), True)
         found.pinned = tick + PINNED_TICKS
         return found
 
-    def count(self, queue: Queue, tick: int, step_s: float) -> None:
-        """Take what was delivered since the last tick into the totals and histories."""
-        now = (queue.meter or _UNMEASURED).waits.reading()
-        delivered = max(now[0] - self._counted[0], 0)
-        rest = [one - before for one, before in zip(now, self._counted, strict=True)]
-        self._counted = now
-        clock = queue.ring.clock
+    def count(self, waits: Reading, keys: Iterable[KeyFigures], tick: int, step_s: float) -> None:
+        """Take what was delivered since the last tick into the totals and histories. `waits` is the
+        queue's reading, `keys` are those of the tracked ones that it still remembers."""
+        delivered = max(waits[0] - self._counted[0], 0)
+        rest = [now - before for now, before in zip(waits, self._counted, strict=True)]
+        self._counted = waits
+        present = {key.name: key for key in keys}
         for one in list(self.keys.values()):
             if one.pinned and one.pinned < tick:
                 one.pinned = 0
                 if len(self.keys) > self._keys_max:
                     del self.keys[one.name]
                     continue
-            key = queue.keys.get(one.name)
-            if key is not None and key is not one.key:
-                one.key, one.base = key, NOTHING  # it was forgotten while idle, and came back
-            reading = _meter(one.key).reading()
-            delta = [now - before for now, before in zip(reading, one.base, strict=True)]
-            one.base = reading
+            key = present.get(one.name)
+            if key is None:  # forgotten while idle
+                key = one.key._replace(pending=0, leased=0, throttled=0, state=KEY_IDLE)
+            elif key.number != one.key.number:
+                one.base, one.entitled = NOTHING, 0.0  # it came back after that
+            one.key = key
+            delta = [now - before for now, before in zip(key.reading, one.base, strict=True)]
+            one.base = key.reading
             for at, value in enumerate(delta):
                 one.totals[at] += value
                 rest[at] -= value
-            meter = _meter(one.key)
-            entitled = one.key.entitled_at(clock)
-            due = entitled - meter.due
-            meter.due = entitled
-            one.score = one.score * _DECAY + score_of(delta[0], due, one.key.pending)
+            entitled = key.entitled - one.entitled
+            one.entitled = key.entitled
+            one.score = one.score * _DECAY + score_of(delta[0], entitled, key.pending)
             if one.history is not None:
                 one.history.append(
                     (
-                        one.key.pending,
+                        key.pending,
                         delta[0] / step_s,
                         delta[0] / delivered if delivered else 0.0,
-                        due / delivered if delivered else 0.0,
+                        entitled / delivered if delivered else 0.0,
                         *(part / _NS for part in delta[1:]),
                     )
                 )
         for at, value in enumerate(rest):
             self.other[at] += max(value, 0)
 
-    def _admit(
-        self, key: FairnessKey, score: float, clock: float, whole: bool, past: bool
-    ) -> TrackedKey:
-        meter = _meter(key)
-        meter.due = key.entitled_at(clock)
-        base = meter.seen if whole else meter.reading()
+    def _admit(self, candidate: Candidate, past: bool) -> TrackedKey:
+        score, key, base = candidate
         one = TrackedKey(key, base, History(KEY_FIELDS) if past else None)
         one.score = score
         self.keys[key.name] = one
         return one
 
 
-def score_of(delivered: float, due: float, pending: int) -> float:
+def score_of(delivered: float, entitled: float, pending: int) -> float:
     """How much a key matters: what it was given, what it should have been, what it waits with."""
-    return delivered + due + pending * 0.001
+    return delivered + entitled + pending * 0.001
 
 
-def _score(pair: tuple[float, FairnessKey]) -> float:
-    return pair[0]
+def _score(candidate: Candidate) -> float:
+    return candidate.score
 
 
 def _own_score(one: TrackedKey) -> float:
     return one.score
-
-
-def _meter(key: FairnessKey) -> Meter:
-    if key.meter is None:
-        key.meter = Meter()
-    return key.meter
-
-
-_UNMEASURED: Final = QueueMeter()

@@ -13,8 +13,7 @@ from struct import Struct
 from typing import Final
 
 from fila.core.effect import Delivery
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT
-from fila.core.rows import ID_AT
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.wire.ids import id_text
 
 HEADERS_MAX: Final = 65_535
@@ -301,7 +300,7 @@ class DeliveryEncoder:
             if attempts:
                 failed = first + b"\x20" + varint(attempts) + self._queue
                 metadata = b"\x22" + varint(len(failed)) + failed
-            enqueued_ns = entry[ENQUEUED]
+            enqueued_ns = entry[ENQUEUED_NS]
             if enqueued_ns != enqueued_before:
                 enqueued_before = enqueued_ns
                 both = _timestamp(b"\x0a", enqueued_ns) + leased

@@ -77,10 +77,8 @@ class Actions:
         return refused
 
     def _pause_of(self, queue: str, key: str | None) -> Pause | None:
-        found = self._sessions.broker.machine.state.queues.get(queue)
-        if found is None:
-            return None
-        return found.pause if key is None else found.key_pauses.get(key.encode())
+        name = None if key is None else key.encode()
+        return self._sessions.broker.machine.view.pause_of(queue, name)
 
     def explain(self, identity: Identity, peer: str, queue: str, key: str, message: str) -> bytes:
         """Why it waits, as JSON; `key` is a ref."""

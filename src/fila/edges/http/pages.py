@@ -10,17 +10,17 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fila.core.fairness import FairnessKey
-from fila.core.lane import PARKED
+from fila.core.figures import KeyFigures
+from fila.core.view import View
 from fila.edges.http.message import HttpError, Request
 from fila.telemetry.pulse import SMALL_KEYS, Pulse, QueuePulse
 
 LIMIT_MAX: Final = 200
-_SLICE_KEYS: Final = 500
+_SLICE_KEYS: Final = 300
 _FEW_ROWS: Final = 1_000  # up to so many, what lies behind the page is dropped while sorting
 _LARGE_TICKS: Final = 3
 _MADE_MAX: Final = 200
-_Measured = Callable[[FairnessKey, float], float]
+_Measured = Callable[[KeyFigures, tuple[float, float]], float]
 
 
 class Order(NamedTuple):
@@ -34,7 +34,7 @@ class Order(NamedTuple):
 class Page(NamedTuple):
     total: int
     matched: int
-    keys: list[FairnessKey]
+    names: list[bytes]
 
 
 def order_of(request: Request) -> Order:
@@ -65,69 +65,54 @@ class Pages:
             if len(self._made) >= _MADE_MAX:
                 self._made.clear()
             # Numbers in the rows are of this second; the order of many keys is of the last three.
-            lasts = 1 if len(one.queue.keys) <= SMALL_KEYS else _LARGE_TICKS
-            found = asyncio.get_running_loop().create_task(_page(one, order))
+            names = self._pulse.view.key_names(name)
+            lasts = 1 if len(names) <= SMALL_KEYS else _LARGE_TICKS
+            making = _page(self._pulse.view, names, one, order)
+            found = asyncio.get_running_loop().create_task(making)
             self._made[(name, order)] = (tick + lasts, found)
         return await asyncio.shield(found)  # a client that leaves takes it from nobody else
 
 
-async def _page(one: QueuePulse, order: Order) -> Page:
-    queue = one.queue
-    clock = queue.ring.clock
-    keys = list(queue.keys.values())
+async def _page(view: View, names: list[bytes], one: QueuePulse, order: Order) -> Page:
     measured = SORTS[order.sort]
     text = order.text
     end = order.offset + order.limit
-    best: list[tuple[float, bytes, FairnessKey]] = []
+    best: list[tuple[float, bytes]] = []
     matched = 0
-    for start in range(0, len(keys), _SLICE_KEYS):
-        part = keys[start : start + _SLICE_KEYS]
+    for start in range(0, len(names), _SLICE_KEYS):
+        part = names[start : start + _SLICE_KEYS]
         if text:
-            part = [key for key in part if text in key.name.decode(errors="replace").lower()]
+            part = [name for name in part if text in name.decode(errors="replace").lower()]
         matched += len(part)
-        best += [(measured(key, clock), key.name, key) for key in part]
+        best += [(measured(key, one.since(key)), key.name) for key in view.keys(one.name, part)]
         # A sort of few in every slice, instead of one of all at the end: nobody waits for it.
         best.sort(reverse=order.descending)
         if end <= _FEW_ROWS:
             del best[end:]
         await asyncio.sleep(0)
-    return Page(len(keys), matched, [row[2] for row in best[order.offset : end]])
+    return Page(len(names), matched, [name for _, name in best[order.offset : end]])
 
 
-def in_flight(key: FairnessKey) -> int:
-    return sum([lane.leased for lane in key.lanes.values()])
+def _mean_wait_ns(key: KeyFigures) -> float:
+    return sum(key.reading[1:]) / key.delivered if key.delivered else 0.0
 
 
-def throttled(key: FairnessKey) -> int:
-    return sum([lane.pending for lane in key.lanes.values() if lane.state == PARKED])
-
-
-def mean_wait_ns(key: FairnessKey) -> float:
-    meter = key.meter
-    if meter is None or not meter.delivered:
+def _ratio(key: KeyFigures, since: tuple[float, float]) -> float:
+    if not key.delivered and not since[1]:
         return 0.0
-    return sum(meter.reading()[1:]) / meter.delivered
+    entitled = key.entitled - since[1]
+    return (key.delivered - since[0]) / entitled if entitled >= 1.0 else -1.0
 
 
-def _share(key: FairnessKey) -> float:
-    return key.meter.delivered - key.meter.since[0] if key.meter is not None else 0.0
-
-
-def _ratio(key: FairnessKey, clock: float) -> float:
-    if key.meter is None:
-        return 0.0
-    due = key.entitled_at(clock) - key.meter.since[1]
-    return _share(key) / due if due >= 1.0 else -1.0
-
-
+# What keys are sorted by: of a key, and of what it had when the pulse's window began.
 SORTS: Final[dict[str, _Measured]] = {
-    "pending": lambda key, clock: key.pending,
-    "name": lambda key, clock: 0.0,
-    "share": lambda key, clock: _share(key),
+    "pending": lambda key, since: key.pending,
+    "name": lambda key, since: 0.0,
+    "share": lambda key, since: key.delivered - since[0],
     "ratio": _ratio,
-    "delivered": lambda key, clock: key.meter.delivered if key.meter is not None else 0.0,
-    "weight": lambda key, clock: key.weight,
-    "in_flight": lambda key, clock: in_flight(key),
-    "throttled": lambda key, clock: throttled(key),
-    "wait": lambda key, clock: mean_wait_ns(key),
+    "delivered": lambda key, since: key.delivered,
+    "weight": lambda key, since: key.weight,
+    "in_flight": lambda key, since: key.leased,
+    "throttled": lambda key, since: key.throttled,
+    "wait": lambda key, since: _mean_wait_ns(key),
 }

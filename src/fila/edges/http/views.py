@@ -13,13 +13,10 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from fila.broker.session import Sessions
-from fila.core.bucket import Bucket
-from fila.core.fairness import FairnessKey
-from fila.core.lane import DELAYED, PARKED
+from fila.core.figures import BucketFigures, KeyFigures, QueueFigures
 from fila.core.meter import LATENCY_BOUNDS_NS, NOTHING
 from fila.core.pause import Pause
-from fila.core.queue import DLQ_SUFFIX, Queue
-from fila.edges.http import pages
+from fila.core.queue import DLQ_SUFFIX
 from fila.edges.http.message import HttpError
 from fila.edges.http.pages import Order, Pages
 from fila.telemetry.history import POINTS, History
@@ -27,7 +24,7 @@ from fila.telemetry.instruments import CAUSES
 from fila.telemetry.observer import Observer
 from fila.telemetry.pulse import COUNTERS, STEP_S, WINDOW_TICKS, Pulse, QueuePulse
 from fila.telemetry.readings import HookNumbers
-from fila.telemetry.shares import share_of
+from fila.telemetry.shares import Shares
 from fila.wire.ids import id_text
 
 CONSUMERS_MAX: Final = 200
@@ -60,11 +57,12 @@ class Views:
         hooks: Callable[[str], list[tuple[str, HookNumbers]]],
     ) -> None:
         self.pulse = pulse
+        self._view = pulse.view
         self._sessions = sessions
         self._observer = observer
         self._hooks = hooks
         self._pages = Pages(pulse)
-        self._used: dict[str, tuple[int, dict[bytes, Bucket]]] = {}
+        self._used: dict[str, tuple[int, list[bytes]]] = {}  # buckets of a queue, and since when
 
     # --- all queues
 
@@ -73,9 +71,10 @@ class Views:
         totals = dict.fromkeys(("depth", "in_flight", "consumers", "dlq_depth", "throttled"), 0)
         rates = dict.fromkeys(_RATES, 0.0)
         for name, one in sorted(self.pulse.queues.items()):
-            if not sees.listed(name):
+            queue = self._view.queue(name) if sees.listed(name) else None
+            if queue is None:
                 continue
-            row = self._row(name, one)
+            row = self._row(queue, one)
             row["admin"] = sees.admin(name)
             _past(row, one.history, history, live, self.pulse.at_ms)
             rows.append(row)
@@ -92,35 +91,32 @@ class Views:
         everything["rates"] = {field: _short(rate) for field, rate in rates.items()}
         return {"at_ms": self.pulse.at_ms, "totals": everything, "queues": rows}
 
-    def _row(self, name: str, one: QueuePulse) -> Document:
-        queue = one.queue
+    def _row(self, queue: QueueFigures, one: QueuePulse) -> Document:
         return {
-            "name": name,
+            "name": queue.name,
             "depth": queue.pending,
-            "in_flight": len(queue.leased),
-            "consumers": len(queue.consumers),
+            "in_flight": queue.leased,
+            "consumers": queue.consumers,
             "keys": queue.keys_pending,
             "throttled": one.throttled,
             "dlq": self._dlq(queue),
-            "is_dlq": name.endswith(DLQ_SUFFIX),
+            "is_dlq": queue.name.endswith(DLQ_SUFFIX),
             "paused": paused(queue.pause),
             "rates": {field: _short(one.rates[COUNTERS.index(field)]) for field in _RATES},
         }
 
-    def _dlq(self, queue: Queue) -> Document | None:
-        name = queue.dlq_name()
-        dlq = self.pulse.state.queues.get(name) if name is not None else None
-        return {"name": name, "depth": dlq.pending} if dlq is not None else None
+    def _dlq(self, queue: QueueFigures) -> Document | None:
+        dlq = self._view.queue(queue.dlq) if queue.dlq is not None else None
+        return {"name": dlq.name, "depth": dlq.pending} if dlq is not None else None
 
     # --- one queue
 
     def queue(self, name: str, history: int, live: bool) -> Document:
-        one = self._find(name)
-        queue = one.queue
-        document = {"at_ms": self.pulse.at_ms, **self._row(name, one)}
+        queue, one = self._find(name)
+        document = {"at_ms": self.pulse.at_ms, **self._row(queue, one)}
         everybody = self._sessions.everybody()
         consumers = []
-        for consumer in list(queue.consumers.values())[:CONSUMERS_MAX]:
+        for consumer in self._view.consumers(name, CONSUMERS_MAX):
             session = everybody.get(consumer.connection)
             consumers.append(
                 {
@@ -129,8 +125,8 @@ class Views:
                     "peer": session.peer if session is not None else "",
                     "who": session.identity.label if session is not None else "",
                     "prefetch": consumer.prefetch,
-                    "credit": consumer.credit_messages,
-                    "in_flight": consumer.prefetch - consumer.credit_messages,
+                    "credit": consumer.credit,
+                    "in_flight": consumer.in_flight,
                     "held": consumer.held,
                     "ready": consumer.ready,
                 }
@@ -139,64 +135,75 @@ class Views:
         for hook, numbers in self._hooks(name):
             hooks[hook] = _hook(numbers)
         document.update(
-            active_keys=queue.ring.keys,
-            active_weight=queue.ring.weight,
-            quantum=self.pulse.state.settings.quantum,
+            active_keys=queue.active_keys,
+            active_weight=queue.active_weight,
+            quantum=self._view.settings.quantum,
             visibility_ms=queue.visibility_ms,
             created_ms=queue.created_ns // _MS,
-            counters={field: getattr(queue.counters, field) for field in COUNTERS},
-            latency_ms=_latency(one),
-            waits=_waits_of_minute(one),
+            counters=queue.counts._asdict(),
+            latency_ms=_latency(queue, one),
+            waits=_waits_of_minute(queue, one),
             consumers=consumers,
-            consumers_total=len(queue.consumers),
+            consumers_total=queue.consumers,
             hooks=hooks,
-            buckets=self._buckets(self._buckets_of(name, queue), BUCKETS_MAX),
-            top=self._top(one, history, live),
+            buckets=self._buckets(self._view.buckets(self._buckets_of(name)), BUCKETS_MAX),
+            top=self._top(queue, one, history, live),
         )
         _past(document, one.history, history, live, self.pulse.at_ms)
         return document
 
-    def _top(self, one: QueuePulse, history: int, live: bool) -> list[Document]:
-        """The tracked keys, busiest first; what the first few got and what was due, over time."""
+    def _top(
+        self, queue: QueueFigures, one: QueuePulse, history: int, live: bool
+    ) -> list[Document]:
+        """The tracked keys, busiest first; what the first few got and should have got."""
         busiest = sorted(one.tracked.keys.values(), key=lambda two: -two.score)
+        shares = Shares(one, queue)
+        names = [tracked.name for tracked in busiest]
+        present = {key.name: key for key in self._view.keys(queue.name, names)}
         rows = []
-        for place, tracked in enumerate(busiest):
-            share = share_of(tracked.key, one)
+        for rank, tracked in enumerate(busiest):
+            key = present.get(tracked.name, tracked.key)
+            share = shares.of(key)
             row: Document = {
                 **_named(tracked.name),
-                "weight": tracked.key.weight,
-                "pending": tracked.key.pending,
+                "weight": key.weight,
+                "pending": key.pending,
                 "share": _short(share.share),
                 "fair_share": _short(share.fair),
                 "ratio": _short(share.ratio) if share.ratio is not None else None,
             }
-            if place < SHARES_MAX:
+            if rank < SHARES_MAX:
                 _past(row, tracked.history, history, live, self.pulse.at_ms, SHARE_FIELDS)
             rows.append(row)
         return rows
 
     async def keys(self, name: str, order: Order) -> Document:
-        one = self._find(name)
+        _, one = self._find(name)
         page = await self._pages.page(name, one, order)
+        queue, one = self._find(name)
+        shares = Shares(one, queue)
         return {
             "at_ms": self.pulse.at_ms,
             "queue": name,
             "total": page.total,
             "matched": page.matched,
             "offset": order.offset,
-            "rows": [_key_row(key, one) for key in page.keys],
+            "rows": [_key_row(key, one, shares) for key in self._view.keys(name, page.names)],
         }
 
     async def key(self, name: str, ref: str, history: int, live: bool) -> Document:
-        one = self._find(name)
-        key = one.queue.keys.get(key_of(ref))
+        _, one = self._find(name)
+        key = self._view.key(name, key_of(ref))
         if key is None:
             raise HttpError(404, "NotFound", f'queue "{name}" knows no such key (any more)')
         tracked = self.pulse.pin(name, key)
         best = await self._pages.page(name, one, Order("share", True, "", 0, NEIGHBOURS))
+        queue, one = self._find(name)
+        key = self._view.key(name, key.name) or key
+        shares = Shares(one, queue)
         neighbours = []
-        for other in best.keys:
-            share = share_of(other, one)
+        for other in self._view.keys(name, best.names):
+            share = shares.of(other)
             if share.delivered:
                 neighbours.append(
                     {
@@ -209,9 +216,11 @@ class Views:
         document: Document = {
             "at_ms": self.pulse.at_ms,
             "queue": name,
-            "key": _key_row(key, one),
+            "key": _key_row(key, one, shares),
             "tracked": tracked is not None,
-            "buckets": self._buckets(_buckets_of_keys([key]), BUCKETS_MAX),
+            "buckets": self._buckets(
+                self._view.buckets(self._view.bucket_names(name, key.name)), BUCKETS_MAX
+            ),
             "neighbours": neighbours,
         }
         _past(document, tracked.history if tracked else None, history, live, self.pulse.at_ms)
@@ -220,12 +229,12 @@ class Views:
     def dead_letters(self, name: str) -> Document:
         source = name.removesuffix(DLQ_SUFFIX)
         dlq = source + DLQ_SUFFIX
-        found = self._find(dlq)
+        queue, _ = self._find(dlq)
         return {
             "at_ms": self.pulse.at_ms,
             "queue": source,
             "dlq": dlq,
-            "depth": found.queue.pending,
+            "depth": queue.pending,
             "redriving": self._sessions.broker.redriving(dlq),
             "since_ms": self.pulse.started_ms,
             "groups": [
@@ -244,51 +253,46 @@ class Views:
     # --- buckets
 
     def buckets(self) -> Document:
-        found = self.pulse.state.buckets
+        found = self._view.buckets()
         shown = self._buckets(found, ALL_BUCKETS_MAX)
         return {"at_ms": self.pulse.at_ms, "total": len(found), "buckets": shown}
 
-    def _buckets(self, named: dict[bytes, Bucket], limit: int) -> list[Document]:
-        state = self.pulse.state
-        for bucket in named.values():
-            bucket.refill(state.now)
+    def _buckets(self, named: dict[bytes, BucketFigures], limit: int) -> list[Document]:
         emptiest = sorted(
             named.items(), key=lambda pair: (pair[1].tokens / max(pair[1].burst, 1e-9), pair[0])
         )
         rows = []
         for name, bucket in emptiest[:limit]:
-            waiting = [lane for lane in bucket.waiters if lane.state == PARKED]
             rows.append(
                 {
                     **_named(name),
                     "tokens": _short(bucket.tokens),
                     "rate": bucket.rate,
                     "burst": bucket.burst,
-                    "waiting_lanes": len(waiting),
-                    "waiting_messages": sum([lane.pending for lane in waiting]),
+                    "waiting_lanes": bucket.waiting_lanes,
+                    "waiting_messages": bucket.waiting_messages,
                     "passed": bucket.passed,
                     "limited": bucket.limited,
                 }
             )
         return rows
 
-    def _buckets_of(self, name: str, queue: Queue) -> dict[bytes, Bucket]:
+    def _buckets_of(self, name: str) -> list[bytes]:
         """Which ones a queue uses: found by looking at every key, so only now and then."""
-        if not self.pulse.state.buckets:
-            return {}
-        tick, found = self._used.get(name, (-WINDOW_TICKS, {}))
+        tick, found = self._used.get(name, (-WINDOW_TICKS, []))
         if self.pulse.tick - tick >= WINDOW_TICKS:
-            found = _buckets_of_keys(list(queue.keys.values()))
+            found = self._view.bucket_names(name, None)
             if len(self._used) > _USED_MAX:
                 self._used.clear()
             self._used[name] = (self.pulse.tick, found)
         return found
 
-    def _find(self, name: str) -> QueuePulse:
+    def _find(self, name: str) -> tuple[QueueFigures, QueuePulse]:
         one = self.pulse.queues.get(name)
-        if one is None or name not in self.pulse.state.queues:
+        queue = self._view.queue(name)
+        if one is None or queue is None:
             raise HttpError(404, "QueueNotFound", f'queue "{name}" does not exist')
-        return one
+        return queue, one
 
 
 def ref_of(key: bytes) -> str:
@@ -306,10 +310,9 @@ def _named(key: bytes) -> Document:
     return {"name": key.decode(errors="replace"), "ref": ref_of(key)}
 
 
-def _key_row(key: FairnessKey, one: QueuePulse) -> Document:
-    share = share_of(key, one)
-    meter = key.meter
-    reading = meter.reading() if meter is not None else NOTHING
+def _key_row(key: KeyFigures, one: QueuePulse, shares: Shares) -> Document:
+    share = shares.of(key)
+    reading = key.reading
     waited = sum(reading[1:])
     tracked = one.tracked.keys.get(key.name)
     rate = (
@@ -320,11 +323,11 @@ def _key_row(key: FairnessKey, one: QueuePulse) -> Document:
     return {
         **_named(key.name),
         "pending": key.pending,
-        "in_flight": pages.in_flight(key),
-        "throttled": pages.throttled(key),
+        "in_flight": key.leased,
+        "throttled": key.throttled,
         "weight": key.weight,
         "deficit": key.deficit,
-        "state": _state(key),
+        "state": key.state,
         "paused": paused(key.pause),
         "delivered": reading[0],
         "rate": _short(rate) if rate is not None else None,
@@ -340,26 +343,6 @@ def paused(pause: Pause | None) -> Document | None:
     if pause is None:
         return None
     return {"since_ms": pause.since_ns // _MS, "by": pause.who, "reason": pause.reason}
-
-
-def _state(key: FairnessKey) -> str:
-    if key.pause is not None:
-        return "paused"
-    if key.active:
-        return "ready"
-    states = [lane.state for lane in key.lanes.values() if lane.pending]
-    if PARKED in states:
-        return "throttled"
-    return "delayed" if DELAYED in states else "idle"
-
-
-def _buckets_of_keys(keys: list[FairnessKey]) -> dict[bytes, Bucket]:
-    return {
-        bucket.name: bucket
-        for key in keys
-        for lane in key.lanes.values()
-        for bucket in lane.buckets
-    }
 
 
 def _hook(numbers: HookNumbers) -> Document:
@@ -378,11 +361,10 @@ def _hook(numbers: HookNumbers) -> Document:
     }
 
 
-def _latency(one: QueuePulse) -> Document:
+def _latency(queue: QueueFigures, one: QueuePulse) -> Document:
     """Percentiles of the last minute, read off the histogram: exact to its bounds."""
-    meter = one.queue.meter
     then = one.minute[0][0]
-    counts = list(meter.latency_counts) if meter is not None else []
+    counts = queue.measured.latency_counts if queue.measured is not None else []
     if then:
         counts = [now - before for now, before in zip(counts, then, strict=True)]
     total = sum(counts)
@@ -400,9 +382,8 @@ def _latency(one: QueuePulse) -> Document:
     return found
 
 
-def _waits_of_minute(one: QueuePulse) -> Document:
-    meter = one.queue.meter
-    now = meter.waits.reading() if meter is not None else NOTHING
+def _waits_of_minute(queue: QueueFigures, one: QueuePulse) -> Document:
+    now = queue.measured.waits if queue.measured is not None else NOTHING
     then = one.minute[0][1]
     return _parts([after - before for after, before in zip(now[1:], then[1:], strict=True)])
 

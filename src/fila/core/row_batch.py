@@ -1,8 +1,8 @@
-"""A batch: the ordered key-value operations that make one change durable, for one log group."""
+"""A row batch: the ordered key-value operations that make a turn durable, for one log group."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from fila.core import rows
 
@@ -24,7 +24,7 @@ DELETE_STATE: Final = DELETE | rows.STATE
 Op = tuple[int, bytes, bytes]
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """What one log group writes in one turn. Applying it runs no hook and reads no clock."""
 
     group: int
@@ -34,22 +34,3 @@ class Batch(NamedTuple):
     def volatile(self) -> list[Op]:
         """Operations a replicated log may leave out: leases are rebuilt by their owner."""
         return [op for op in self.ops if op[0] & FAMILY_MASK == rows.LEASES]
-
-
-class Reader(Protocol):
-    """The committed rows, as the core may read them. Implemented by every store."""
-
-    def get(self, family: int, key: bytes) -> bytes | None: ...
-
-    def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
-        """What `get` says of each key, in their order."""
-        ...
-
-    def scan(
-        self, family: int, start: bytes, end: bytes, rows_max: int, bytes_max: int
-    ) -> list[tuple[bytes, bytes]]:
-        """Rows with start <= key < end in key order; stops after rows_max or bytes_max.
-
-        At least one row comes back if there is one, whatever its size.
-        """
-        ...

@@ -1,0 +1,67 @@
+"""Enqueuing: messages are put into the lanes their verdicts name."""
+
+from __future__ import annotations
+
+from fila.core import idempotency
+from fila.core.command import Enqueue, EnqueueKeyed
+from fila.core.entry import STALL_NS, STAMP
+from fila.core.events import eligible
+from fila.core.pending import store
+from fila.core.queue import Queue
+from fila.core.state import State
+from fila.core.trail import SPAN_ENQUEUED
+
+
+def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
+    now = state.now
+    keys = queue.keys
+    delays = command.delays_ms
+    at = 0
+    trail = state.events if state.journal else None
+    if trail is not None:
+        trail.begin(SPAN_ENQUEUED, now)
+        trail.enqueued_ids += command.ids
+        lanes = trail.enqueued_lanes
+        numbers = trail.enqueued_numbers
+    for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
+        fairness_key, weight, throttle_keys = assignment
+        if weight < 1:
+            weight = 1
+        key = keys.get(fairness_key)
+        lane = key.lanes.get(throttle_keys) if key is not None else None
+        if lane is None:
+            lane = state.lane(queue, fairness_key, throttle_keys)
+        if weight != lane.key.weight:
+            state.set_weight(queue, lane.key, weight)
+        entry = store(state, lane, id, 0, weight, now, body, delays[at] if delays else 0)
+        at += 1
+        if trail is not None:
+            own = lane.key
+            first = own.lane
+            ready = first.pending if first is not None else 0
+            if own.others:
+                ready = eligible(own)
+            if delays and entry[STALL_NS] < 0:
+                trail.enqueued_delayed.append((len(lanes), entry[STAMP]))
+            lanes.append(lane)
+            numbers += (weight, len(body), own.pending, ready, queue.ring.keys)
+    if trail is not None:
+        trail.end()
+    queue.counters.enqueued += at
+
+
+def enqueue_keyed(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[bytes, bool]]:
+    results = idempotency.sort_out(state, queue, command)
+    kept = [at for at, (_, duplicate) in enumerate(results) if not duplicate]
+    enqueue(
+        state,
+        queue,
+        Enqueue(
+            queue.name,
+            [command.ids[at] for at in kept],
+            [command.bodies[at] for at in kept],
+            [command.assignments[at] for at in kept],
+            [command.delays_ms[at] for at in kept],
+        ),
+    )
+    return results

@@ -1,0 +1,227 @@
+"""Figures: what a queue, a fairness key, a consumer or a bucket looks like now, as plain values.
+
+For whoever watches (`telemetry/`, the HTTP API). Values, not objects: they stay as they were while
+the machine goes on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fila.core.bucket import Bucket
+from fila.core.fairness import FairnessKey
+from fila.core.lane import LANE_DELAYED, LANE_PARKED
+from fila.core.lease import Consumer, LeaseBatch
+from fila.core.meter import NOTHING, Reading
+from fila.core.pause import Pause
+from fila.core.queue import Queue
+
+# What a key does now.
+KEY_PAUSED = "paused"
+KEY_READY = "ready"
+KEY_THROTTLED = "throttled"
+KEY_DELAYED = "delayed"
+KEY_IDLE = "idle"
+
+
+class Counts(NamedTuple):
+    """Messages that went through a queue since the broker started, by what happened to them."""
+
+    enqueued: int
+    delivered: int
+    acked: int
+    nacked: int
+    expired: int
+    requeued: int
+    released: int
+    dead_lettered: int
+    redriven: int
+    purged: int
+
+
+class Measured(NamedTuple):
+    """What a queue's delivered messages waited for, and how long they took since their enqueue."""
+
+    waits: Reading
+    limited: int  # messages that had to wait for a bucket
+    latency_counts: list[int]
+    latency_ns: int
+
+
+class QueueFigures(NamedTuple):
+    name: str
+    number: int  # a queue that was deleted and made again has another
+    pending: int
+    leased: int
+    consumers: int
+    consumers_held: int
+    keys: int  # those it remembers
+    keys_pending: int
+    dlq: str | None
+    pause: Pause | None
+    active_keys: int  # in the ring
+    active_weight: int
+    clock: float  # the ring's
+    visits: int
+    visibility_ms: int
+    created_ns: int
+    counts: Counts
+    measured: Measured | None  # None: nobody measures, or nothing was delivered
+
+
+class KeyFigures(NamedTuple):
+    name: bytes
+    number: int  # a key that was forgotten while idle comes back with another
+    weight: int
+    pending: int
+    deficit: int
+    entitled: float  # messages it should have been delivered by its weight
+    reading: Reading  # what it was delivered, and what that waited for
+    leased: int
+    throttled: int  # pending messages behind an empty bucket
+    state: str
+    pause: Pause | None
+
+    @property
+    def delivered(self) -> int:
+        return self.reading[0]
+
+
+class ConsumerFigures(NamedTuple):
+    id: str
+    connection: int
+    prefetch: int
+    credit: int
+    held: bool  # its client does not read
+    ready: bool  # would be handed a message now
+
+    @property
+    def in_flight(self) -> int:
+        return self.prefetch - self.credit
+
+
+class BucketFigures(NamedTuple):
+    tokens: float
+    rate: float
+    burst: float
+    waiting_lanes: int
+    waiting_messages: int
+    passed: int
+    limited: int
+
+
+class OpenBatch(NamedTuple):
+    """A lease batch that somebody has."""
+
+    name: str
+    messages: int
+    leased_ns: int
+    expires_ns: int
+
+
+def of_queue(queue: Queue) -> QueueFigures:
+    ring = queue.ring
+    counters = queue.counters
+    meter = queue.meter
+    held = 0
+    for consumer in queue.consumers.values():
+        held += consumer.held
+    return QueueFigures(
+        queue.name,
+        queue.number,
+        queue.pending,
+        len(queue.leased),
+        len(queue.consumers),
+        held,
+        len(queue.keys),
+        queue.keys_pending,
+        queue.dlq_name(),
+        queue.pause,
+        ring.keys,
+        ring.weight,
+        ring.clock,
+        ring.visits,
+        queue.visibility_ms,
+        queue.created_ns,
+        Counts(
+            counters.enqueued,
+            counters.delivered,
+            counters.acked,
+            counters.nacked,
+            counters.expired,
+            counters.requeued,
+            counters.released,
+            counters.dead_lettered,
+            counters.redriven,
+            counters.purged,
+        ),
+        None
+        if meter is None
+        else Measured(
+            meter.waits.reading(), meter.limited, list(meter.latency_counts), meter.latency_ns
+        ),
+    )
+
+
+def of_key(key: FairnessKey, clock: float) -> KeyFigures:
+    leased = throttled = delayed = 0
+    for lane in key.lanes.values():
+        leased += lane.leased
+        if lane.state == LANE_PARKED:
+            throttled += lane.pending
+        elif lane.state == LANE_DELAYED:
+            delayed += lane.pending
+    if key.pause is not None:
+        state = KEY_PAUSED
+    elif key.active:
+        state = KEY_READY
+    elif throttled:
+        state = KEY_THROTTLED
+    else:
+        state = KEY_DELAYED if delayed else KEY_IDLE
+    meter = key.meter
+    return KeyFigures(
+        key.name,
+        key.number,
+        key.weight,
+        key.pending,
+        key.deficit,
+        key.entitled_at(clock),
+        NOTHING if meter is None else meter.reading(),
+        leased,
+        throttled,
+        state,
+        key.pause,
+    )
+
+
+def of_consumer(consumer: Consumer) -> ConsumerFigures:
+    return ConsumerFigures(
+        consumer.id,
+        consumer.connection,
+        consumer.prefetch,
+        consumer.credit_messages,
+        consumer.held,
+        consumer.ready,
+    )
+
+
+def of_bucket(bucket: Bucket, now: int) -> BucketFigures:
+    lanes = messages = 0
+    for lane in bucket.waiters:
+        if lane.state == LANE_PARKED:
+            lanes += 1
+            messages += lane.pending
+    return BucketFigures(
+        bucket.tokens_at(now),
+        bucket.rate,
+        bucket.burst,
+        lanes,
+        messages,
+        bucket.passed,
+        bucket.limited,
+    )
+
+
+def of_batch(batch: LeaseBatch) -> OpenBatch:
+    return OpenBatch(batch.name, batch.messages(), batch.leased_ns, batch.expires_ns)

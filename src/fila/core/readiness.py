@@ -1,0 +1,158 @@
+"""Whether a lane's head may go: the states of a lane, and the line of lanes a short bucket wakes.
+
+Lane states change only here: EMPTY → READY | DELAYED, READY ⇄ PARKED, DELAYED → READY, any → EMPTY;
+while a key is paused, PAUSED takes the place of READY and PARKED.
+"""
+
+from __future__ import annotations
+
+from fila.core import events
+from fila.core.bucket import TOKEN, Bucket
+from fila.core.lane import LANE_DELAYED, LANE_PARKED, LANE_PAUSED, LANE_READY, Lane
+from fila.core.state import State
+
+
+def make_ready(state: State, lane: Lane) -> None:
+    """The lane's head may go: its key takes part in the ring."""
+    queue = lane.queue
+    key = lane.key
+    active_ns = state.now - queue.stall_at(state.now)
+    if lane.state == LANE_PARKED:
+        lane.throttled_ns += active_ns - lane.parked_since
+    elif lane.state == LANE_DELAYED:
+        # Its head is ready from this moment on.
+        lane.head_stall_ns = state.now - active_ns
+        lane.head_throttled_ns = lane.throttled_ns
+        lane.head_active_ns = lane.lost_since = active_ns
+    was_parked = lane.state == LANE_PARKED
+    if key.pause is not None:
+        lane.state = LANE_PAUSED
+        return
+    lane.state = LANE_READY
+    key.add_lane(lane, active_ns)
+    if not key.active:
+        queue.ring.join(key)
+    if was_parked and state.journal:
+        state.events.append(events.throttled(lane, state.now))
+    if queue.ready:
+        state.touch_queue(queue)
+
+
+def make_unready(state: State, lane: Lane, to: int) -> None:
+    """The lane's head may not go (any more): it is empty, delayed, parked or paused."""
+    queue = lane.queue
+    key = lane.key
+    active_ns = state.now - queue.stall_at(state.now)
+    if lane.state == LANE_READY:
+        key.drop_lane(lane, active_ns)
+        if key.lane is None:
+            # A visit that a short bucket cuts off is taken up where it stopped, so that
+            # weights hold among keys behind one bucket; otherwise a key leaves with nothing.
+            if to != LANE_PARKED or key.deficit == key.granted:
+                key.deficit = 0
+            queue.ring.leave(key)
+    elif lane.state == LANE_PARKED:
+        lane.throttled_ns += active_ns - lane.parked_since
+        if state.journal:
+            state.events.append(events.throttled(lane, state.now))
+    elif lane.state == LANE_DELAYED:
+        state.deadlines.disarm(lane)
+    if to != LANE_PARKED:
+        leave_line(lane)
+    lane.state = to
+    if key.pending == 0:
+        key.deficit = 0
+    if to == LANE_DELAYED:
+        state.deadlines.arm(lane, lane.head_stamp())
+
+
+def park(state: State, lane: Lane, bucket: Bucket) -> None:
+    """The bucket is short of a token for the lane's head: wait for it there."""
+    queue = lane.queue
+    resumes = 0 < lane.key.deficit < lane.key.granted
+    make_unready(state, lane, LANE_PARKED)
+    bucket.limited += 1
+    lane.parked_since = state.now - queue.stall_at(state.now)
+    if state.journal:
+        state.events.append(events.parked(lane, state.now))
+    if lane.line_of is not bucket:
+        leave_line(lane)
+        lane.line_of = bucket
+        bucket.waiters[lane] = None
+        if resumes and not lane.key.active:
+            bucket.waiters.move_to_end(lane, last=False)
+    arm_bucket(state, bucket)
+
+
+def leave_line(lane: Lane) -> None:
+    """The lane waits for no bucket any more, and no bucket remembers it."""
+    if lane.line_of is not None:
+        del lane.line_of.waiters[lane]
+        lane.line_of = None
+
+
+def arm_bucket(state: State, bucket: Bucket) -> None:
+    """See to it that the waiters are looked at when the bucket has a token."""
+    bucket.refill(state.now)
+    if bucket.tokens >= TOKEN:
+        state.waiting[bucket] = None
+        return
+    at_ns = bucket.next_token_ns()
+    if at_ns:
+        state.deadlines.arm(bucket, at_ns)
+    else:
+        state.deadlines.disarm(bucket)
+
+
+def wake_waiters(state: State, bucket: Bucket) -> None:
+    """Let as many lanes go as there are tokens. Each keeps its place in the line until its
+    visit is over: if the tokens do not reach it, it is still among the first.
+
+    Lanes of stalled queues take none: they leave the line, or a queue without consumers could
+    keep tokens from the others."""
+    bucket.refill(state.now)
+    tokens = bucket.tokens
+    stalled = []
+    woken = False
+    for lane in bucket.waiters:
+        if tokens < TOKEN:
+            break
+        if lane.queue.ready:
+            tokens -= 1.0
+        else:
+            stalled.append(lane)
+        if lane.state == LANE_PARKED:
+            make_ready(state, lane)
+            woken = True
+    for lane in stalled:
+        leave_line(lane)
+    if bucket.waiters and (woken or state.touched or bucket.tokens < TOKEN):
+        arm_bucket(state, bucket)  # a pass is to come, or a token
+
+
+def new_head(state: State, lane: Lane) -> None:
+    """Another message heads the lane: take the clocks, and see whether it may go."""
+    now = state.now
+    queue = lane.queue
+    stall_ns = queue.stall_at(now)
+    lane.head_stall_ns = stall_ns
+    lane.head_throttled_ns = lane.throttled_at(now)
+    lane.head_active_ns = lane.lost_since = now - stall_ns
+    future = lane.head_has_delay() and lane.head_stamp() > now
+    if lane.state == LANE_READY:
+        if future:
+            make_unready(state, lane, LANE_DELAYED)
+        else:
+            active_ns = now - stall_ns
+            lane.key.drop_lane(lane, active_ns)
+            lane.key.add_lane(lane, active_ns)
+    elif lane.state == LANE_PARKED:
+        if future:
+            make_unready(state, lane, LANE_DELAYED)
+    else:
+        if future:
+            make_unready(state, lane, LANE_DELAYED)
+        else:
+            if lane.state == LANE_DELAYED:
+                state.deadlines.disarm(lane)
+            make_ready(state, lane)
