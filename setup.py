@@ -10,6 +10,7 @@ from glob import glob
 from setuptools import setup
 
 HOT = (
+    "src/fila/error_codes.py",
     "src/fila/core/*.py",
     "src/fila/wire/*.py",
     "src/fila/broker/*.py",

@@ -1,21 +1,23 @@
-"""A client's mistake, as a value: what happened, to what, and what to do about it."""
+"""A client's mistake, as a value: what happened, to what, and what to do about it.
+
+The codes are those of `fila.error_codes`; named here are the ones the core itself gives out.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-# Numbers of the error catalogue (spec/errors.json); only those the core itself gives out.
-OK: Final = 0x00
-QUEUE_NOT_FOUND: Final = 0x01
-MESSAGE_NOT_FOUND: Final = 0x02
-QUEUE_ALREADY_EXISTS: Final = 0x03
-NOT_A_DLQ: Final = 0x06
-PARENT_QUEUE_NOT_FOUND: Final = 0x07
-INVALID_CONFIG_VALUE: Final = 0x08
-LUA_COMPILATION_ERROR: Final = 0x04
-CHANNEL_FULL: Final = 0x09
-BATCH_NOT_FOUND: Final = 0x11
-SNAPSHOT_EXPIRED: Final = 0x12
+from fila.error_codes import BATCH_NOT_FOUND as BATCH_NOT_FOUND
+from fila.error_codes import CHANNEL_FULL as CHANNEL_FULL
+from fila.error_codes import INVALID_CONFIG_VALUE as INVALID_CONFIG_VALUE
+from fila.error_codes import LUA_COMPILATION_ERROR as LUA_COMPILATION_ERROR
+from fila.error_codes import MESSAGE_NOT_FOUND as MESSAGE_NOT_FOUND
+from fila.error_codes import NOT_A_DLQ as NOT_A_DLQ
+from fila.error_codes import OK as OK
+from fila.error_codes import PARENT_QUEUE_NOT_FOUND as PARENT_QUEUE_NOT_FOUND
+from fila.error_codes import QUEUE_ALREADY_EXISTS as QUEUE_ALREADY_EXISTS
+from fila.error_codes import QUEUE_NOT_FOUND as QUEUE_NOT_FOUND
+from fila.error_codes import SNAPSHOT_EXPIRED as SNAPSHOT_EXPIRED
 
 
 class Rejection(NamedTuple):

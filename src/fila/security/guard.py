@@ -9,7 +9,8 @@ from __future__ import annotations
 import hmac
 from typing import Final, NamedTuple
 
-from fila.core.rejection import Rejection
+from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
+from fila.error_codes import API_KEY_NOT_FOUND, FORBIDDEN, UNAUTHORIZED
 from fila.security.keyring import ApiKey, Keyring, digest_of
 from fila.security.permission import (
     ADMIN,
@@ -20,11 +21,6 @@ from fila.security.permission import (
     fault_of,
     grants,
 )
-
-UNAUTHORIZED: Final = 0x0A
-FORBIDDEN: Final = 0x0B
-INVALID: Final = 0x08
-API_KEY_NOT_FOUND: Final = 0x0F
 
 _NO_ADMIN: Final = Rejection(FORBIDDEN, "key does not have admin permission")
 
@@ -126,7 +122,7 @@ class Guard:
         for permission in wanted:
             fault = fault_of(permission)
             if fault is not None:
-                return Rejection(INVALID, fault)
+                return Rejection(INVALID_CONFIG_VALUE, fault)
         if identity.superadmin:
             return None
         key = self.keyring.get(id)

@@ -24,7 +24,7 @@ UNAUTHENTICATED: Final = 16
 
 MESSAGE_BYTES_MAX: Final = 1_024  # clients refuse trailers of more than 8 KiB
 
-_CODES: Final[dict[int, int]] = {
+STATUS_OF: Final[dict[int, int]] = {
     errors.QUEUE_NOT_FOUND: NOT_FOUND,
     errors.MESSAGE_NOT_FOUND: NOT_FOUND,
     errors.QUEUE_ALREADY_EXISTS: ALREADY_EXISTS,
@@ -43,6 +43,7 @@ _CODES: Final[dict[int, int]] = {
     errors.NODE_NOT_READY: UNAVAILABLE,
     errors.BATCH_NOT_FOUND: NOT_FOUND,
     errors.SNAPSHOT_EXPIRED: FAILED_PRECONDITION,
+    errors.INTERNAL_ERROR: INTERNAL,
 }
 
 
@@ -60,7 +61,7 @@ OK_BLOCK: Final = fields.encode([(b"grpc-status", b"0")])
 
 
 def of(why: Rejection) -> Status:
-    return Status(_CODES.get(why.code, INTERNAL), why.message)
+    return Status(STATUS_OF.get(why.code, INTERNAL), why.message)
 
 
 def trailers_block(status: Status) -> bytes:
