@@ -12,7 +12,7 @@ from fila.client.message import Message
 from fila.wire import bodies as b
 from fila.wire import bulk
 from fila.wire.bodies import BrowseRange
-from fila.wire.bulk_bodies import ALL_STATES, ARROW, DELAYED, LEASED, MESSAGES, READY
+from fila.wire.forms import ALL_STATES, ARROW, DELAYED, LEASED, MESSAGES, READY
 
 STATES: Final = {"ready": READY, "delayed": DELAYED, "leased": LEASED}
 _STATE_NAMES: Final = {bit: name for name, bit in STATES.items()}

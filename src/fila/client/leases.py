@@ -14,7 +14,7 @@ from fila.wire import bodies as b
 from fila.wire import errors as codes
 from fila.wire import hot
 from fila.wire.bodies import OpenBatch
-from fila.wire.bulk_bodies import ARROW, COUNT, MESSAGES
+from fila.wire.forms import ARROW, COUNT, MESSAGES
 from fila.wire.hot import ReceivedItem
 
 M = TypeVar("M", bound=Message)

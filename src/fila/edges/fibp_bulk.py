@@ -21,7 +21,7 @@ from fila.edges.items import by_queue, parse_ids, spread
 from fila.edges.lane_fields import LaneFields
 from fila.wire import bodies, bulk, errors, hot, layouts
 from fila.wire import opcodes as op
-from fila.wire.bulk_bodies import ARROW, COUNT, MESSAGES
+from fila.wire.forms import ARROW, COUNT, MESSAGES
 from fila.wire.ids import id_text
 
 if TYPE_CHECKING:

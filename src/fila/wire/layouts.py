@@ -1,12 +1,11 @@
-"""How every operation's body travels: one table of layouts and the codec that follows it.
+"""How every operation's body travels: the layouts of the table of
+operations, and the codec that follows them.
 
 Owns `encode(body)` and `decode(type, bytes)` for all operations. It is the reference, and the only
 codec for what is not hot; `hot` walks Enqueue, Delivery, Ack and Nack faster and must agree.
 Never touches frames or sockets.
 
-To add a field: append it to the record in `bodies` with a default of None and to its layout here as
-`optional …`, last. Fields are never removed or reordered. An absent optional field decodes to None
-and may be left out only together with all that follow it.
+An absent optional field decodes to None and may be left out only together with all that follow it.
 """
 
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from fila.wire import bodies as b
 from fila.wire import fields as f
 from fila.wire import opcodes as op
+from fila.wire import operation, operations
+from fila.wire.operation import Notice, Operation
 
 PROTOCOL_VERSION: Final = 1
 
@@ -31,228 +32,40 @@ class ListOf(NamedTuple):
 # Field name to type, in wire order.
 Layout = dict[str, Any]
 
+
+def _layout(specs: operation.Layout) -> Layout:
+    """Of a row of the table: list kinds become `ListOf`, defaults are the records' affair."""
+    kinds: Layout = {}
+    for name, spec in specs.items():
+        kind = operation.kind_of(spec)
+        item, bracket, counter = kind.rstrip("]").partition("[")
+        listed = bracket and item in operations.RECORDS
+        kinds[name] = ListOf(counter, getattr(b, item)) if listed else kind
+    return kinds
+
+
+def _layouts() -> dict[Any, Layout]:
+    made: dict[Any, Layout] = {}
+    for one in operations.TABLE:
+        if isinstance(one, Notice):
+            made[getattr(b, one.name)] = _layout(one.fields)
+        else:
+            made[getattr(b, one.name)] = _layout(one.request)
+            made[getattr(b, one.result_type())] = _layout(one.result)
+    return made
+
+
 ITEM_LAYOUTS: Final[dict[Any, Layout]] = {
-    b.EnqueueItem: {"queue": "string", "headers": "map", "payload": "bytes"},
-    b.EnqueueResultItem: {"code": "u8", "message_id": "string"},
-    b.DeliveryItem: {
-        "id": "string",
-        "queue": "string",
-        "headers": "map",
-        "payload": "bytes",
-        "fairness_key": "string",
-        "weight": "u32",
-        "throttle_keys": "string[]",
-        "attempt_count": "u32",
-        "enqueued_at_ms": "u64",
-        "leased_at_ms": "u64",
-    },
-    b.AckItem: {"queue": "string", "id": "string"},
-    b.CodeItem: {"code": "u8"},
-    b.NackItem: {"queue": "string", "id": "string", "error": "string"},
-    b.EnqueueWithItem: {
-        "queue": "string",
-        "headers": "map",
-        "payload": "bytes",
-        "delay_ms": "u64",
-        "idempotency_key": "string",
-        "fairness_key": "string",
-        "weight": "u32",
-        "throttle_keys": "string[]",
-    },
-    b.EnqueueWithResultItem: {"code": "u8", "message_id": "string", "duplicate": "bool"},
-    b.ReleaseItem: {"queue": "string", "id": "string"},
-    b.ReleaseCode: {"code": "u8"},
-    b.OpenBatch: {
-        "name": "string",
-        "messages": "u32",
-        "leased_at_ms": "u64",
-        "expires_at_ms": "u64",
-    },
-    b.BrowseRange: {"start": "bytes", "end": "bytes"},
-    b.FairnessKeyStats: {"key": "string", "pending": "u64", "deficit": "i64", "weight": "u32"},
-    b.ThrottleKeyStats: {
-        "key": "string",
-        "tokens": "f64",
-        "rate_per_second": "f64",
-        "burst": "f64",
-    },
-    b.QueueSummary: {
-        "name": "string",
-        "depth": "u64",
-        "in_flight": "u64",
-        "active_consumers": "u32",
-        "leader_node_id": "u64",
-    },
-    b.ConfigEntry: {"key": "string", "value": "string"},
-    b.ApiKeySummary: {
-        "key_id": "string",
-        "name": "string",
-        "created_at_ms": "u64",
-        "expires_at_ms": "u64",
-        "is_superadmin": "bool",
-    },
-    b.Permission: {"kind": "string", "pattern": "string"},
+    getattr(b, name): _layout(specs) for name, specs in operations.RECORDS.items()
 }
-
+LAYOUTS: Final[dict[Any, Layout]] = _layouts()
 OPCODES: Final[dict[Any, int]] = {getattr(b, name): number for number, name in op.NAMES.items()}
-
-_EXPLAINED: Final[Layout] = {"message": "optional string"}
-_COUNTED: Final[Layout] = {"code": "u8", "batches": "u32", "messages": "u64"}
-
-LAYOUTS: Final[dict[Any, Layout]] = {
-    b.Handshake: {"version": "u16", "api_key": "string?"},
-    b.HandshakeOk: {"version": "u16", "node_id": "u64", "max_frame_size": "u32"},
-    b.Ping: {},
-    b.Pong: {},
-    b.Disconnect: {},
-    b.Enqueue: {"messages": ListOf("u32", b.EnqueueItem)},
-    b.EnqueueResult: {"results": ListOf("u32", b.EnqueueResultItem)},
-    b.Consume: {"queue": "string", "prefetch": "optional u32"},
-    b.ConsumeOk: {"consumer_id": "string"},
-    b.Delivery: {"messages": ListOf("u32", b.DeliveryItem)},
-    b.CancelConsume: {},
-    b.Ack: {"messages": ListOf("u32", b.AckItem)},
-    b.AckResult: {"results": ListOf("u32", b.CodeItem)},
-    b.Nack: {"messages": ListOf("u32", b.NackItem)},
-    b.NackResult: {"results": ListOf("u32", b.CodeItem)},
-    b.EnqueueWith: {"messages": ListOf("u32", b.EnqueueWithItem)},
-    b.EnqueueWithResult: {"results": ListOf("u32", b.EnqueueWithResultItem)},
-    b.Release: {"messages": ListOf("u32", b.ReleaseItem)},
-    b.ReleaseResult: {"results": ListOf("u32", b.ReleaseCode)},
-    b.LeaseBatch: {
-        "queue": "string",
-        "name": "string",
-        "max_messages": "u32",
-        "max_bytes": "u64",
-        "visibility_ms": "u64",
-        "wait_ms": "u32",
-        "count_attempt": "bool",
-        "form": "u8",
-    },
-    b.LeaseBatchResult: {
-        "code": "u8",
-        "again": "bool",
-        "messages": "u32",
-        "expires_at_ms": "u64",
-        "form": "u8",
-        "body": "bytes",
-    },
-    b.AckBatch: {"queue": "string", "name": "string", "below": "optional u64"},
-    b.AckBatchResult: _COUNTED,
-    b.ExtendBatch: {
-        "queue": "string",
-        "name": "string",
-        "visibility_ms": "u64",
-        "below": "optional u64",
-    },
-    b.ExtendBatchResult: _COUNTED,
-    b.ReleaseBatch: {"queue": "string", "name": "string", "below": "optional u64"},
-    b.ReleaseBatchResult: _COUNTED,
-    b.ListBatches: {"queue": "string"},
-    b.ListBatchesResult: {"code": "u8", "batches": ListOf("u16", b.OpenBatch)},
-    b.Browse: {"queue": "string", "fairness_key": "string?", "parts": "u16", "ttl_ms": "u64"},
-    b.BrowseResult: {
-        "code": "u8",
-        "snapshot": "string",
-        "expires_at_ms": "u64",
-        "messages": "u64",
-        "ranges": ListOf("u16", b.BrowseRange),
-    },
-    b.BrowsePage: {
-        "snapshot": "string",
-        "start": "bytes",
-        "end": "bytes",
-        "states": "u8",
-        "max_messages": "u32",
-        "max_bytes": "u64",
-        "form": "u8",
-    },
-    b.BrowsePageResult: {
-        "code": "u8",
-        "messages": "u32",
-        "next": "bytes",
-        "form": "u8",
-        "body": "bytes",
-    },
-    b.BrowseClose: {"snapshot": "string"},
-    b.BrowseCloseResult: {"code": "u8"},
-    b.Explain: {
-        "queue": "string",
-        "fairness_key": "string?",
-        "message_id": "string",
-        "keys_max": "u32",
-    },
-    b.ExplainResult: {"code": "u8", "document": "bytes"},
-    b.PauseQueue: {"queue": "string", "reason": "string"},
-    b.PauseQueueResult: {"code": "u8"},
-    b.ResumeQueue: {"queue": "string"},
-    b.ResumeQueueResult: {"code": "u8"},
-    b.PauseKey: {"queue": "string", "fairness_key": "string", "reason": "string"},
-    b.PauseKeyResult: {"code": "u8"},
-    b.ResumeKey: {"queue": "string", "fairness_key": "string"},
-    b.ResumeKeyResult: {"code": "u8"},
-    b.Purge: {"queue": "string", "fairness_key": "string?"},
-    b.PurgeResult: {"code": "u8", "purged": "u64"},
-    b.CreateQueue: {
-        "name": "string",
-        "on_enqueue": "string?",
-        "on_failure": "string?",
-        "visibility_timeout_ms": "u64",
-    },
-    b.CreateQueueResult: {"code": "u8", "queue_id": "string", **_EXPLAINED},
-    b.DeleteQueue: {"queue": "string"},
-    b.DeleteQueueResult: {"code": "u8", **_EXPLAINED},
-    b.GetStats: {"queue": "string"},
-    b.GetStatsResult: {
-        "code": "u8",
-        "depth": "u64",
-        "in_flight": "u64",
-        "active_fairness_keys": "u64",
-        "active_consumers": "u32",
-        "quantum": "u32",
-        "leader_node_id": "u64",
-        "replication_count": "u32",
-        "fairness_keys": ListOf("u16", b.FairnessKeyStats),
-        "throttle_keys": ListOf("u16", b.ThrottleKeyStats),
-    },
-    b.ListQueues: {},
-    b.ListQueuesResult: {
-        "code": "u8",
-        "cluster_node_count": "u32",
-        "queues": ListOf("u16", b.QueueSummary),
-        **_EXPLAINED,
-    },
-    b.SetConfig: {"key": "string", "value": "string"},
-    b.SetConfigResult: {"code": "u8", **_EXPLAINED},
-    b.GetConfig: {"key": "string"},
-    b.GetConfigResult: {"code": "u8", "value": "string", **_EXPLAINED},
-    b.ListConfig: {"prefix": "string"},
-    b.ListConfigResult: {"code": "u8", "entries": ListOf("u16", b.ConfigEntry), **_EXPLAINED},
-    b.Redrive: {"dlq_queue": "string", "limit": "u64"},
-    b.RedriveResult: {"code": "u8", "redriven": "u64"},
-    b.CreateApiKey: {"name": "string", "expires_at_ms": "u64", "is_superadmin": "bool"},
-    b.CreateApiKeyResult: {
-        "code": "u8",
-        "key_id": "string",
-        "key": "string",
-        "is_superadmin": "bool",
-        **_EXPLAINED,
-    },
-    b.RevokeApiKey: {"key_id": "string"},
-    b.RevokeApiKeyResult: {"code": "u8", **_EXPLAINED},
-    b.ListApiKeys: {},
-    b.ListApiKeysResult: {"code": "u8", "keys": ListOf("u16", b.ApiKeySummary), **_EXPLAINED},
-    b.SetAcl: {"key_id": "string", "permissions": ListOf("u16", b.Permission)},
-    b.SetAclResult: {"code": "u8", **_EXPLAINED},
-    b.GetAcl: {"key_id": "string"},
-    b.GetAclResult: {
-        "code": "u8",
-        "key_id": "string",
-        "is_superadmin": "bool",
-        "permissions": ListOf("u16", b.Permission),
-        **_EXPLAINED,
-    },
-    b.Error: {"code": "u8", "message": "string", "metadata": "map"},
+# The record a request is answered with, and the row of the table that tells about it.
+RESULTS: Final[dict[Any, Any]] = {
+    getattr(b, name): getattr(b, one.result_type()) for name, one in operations.OPERATIONS.items()
+}
+OPERATIONS: Final[dict[Any, Operation]] = {
+    getattr(b, name): one for name, one in operations.OPERATIONS.items()
 }
 
 
