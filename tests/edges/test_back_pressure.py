@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.edges.fibp import FibpLimits
+from fila.edges.limits import ConnectionLimits
 from fila.wire import bodies
 from fila.wire import opcodes as op
 from fila.wire.frames import frame_header
@@ -10,7 +10,7 @@ from tests.broker.turns import Bench, DelayingCommitter
 from tests.edges.wires import Wire
 
 KiB = 1_024
-LIMITS = FibpLimits(unsent_bytes_max=16 * KiB, outbound_bytes_max=64 * KiB)
+LIMITS = ConnectionLimits(unsent_bytes_max=16 * KiB, outbound_bytes_max=64 * KiB)
 LONG = "v" * 10_000
 
 

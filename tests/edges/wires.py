@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from fila.broker.session import Sessions
-from fila.edges.fibp import FibpConnection, FibpLimits
+from fila.edges.fibp import FibpConnection
+from fila.edges.limits import ConnectionLimits
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
 from fila.storage.committer import Committer
@@ -85,7 +86,7 @@ class Wire:
     def __init__(
         self,
         bench: Bench | None = None,
-        limits: FibpLimits | None = None,
+        limits: ConnectionLimits | None = None,
         committer: Callable[[MemoryStore], Committer] = CountingCommitter,
         handshake: bool = True,
     ) -> None:
@@ -98,7 +99,7 @@ class Wire:
         )
         self.connection = FibpConnection(
             sessions,
-            limits or FibpLimits(),
+            limits or ConnectionLimits(),
             cast(asyncio.AbstractEventLoop, self.bench.loop),
             lambda _: None,
             self._gone,

@@ -40,7 +40,7 @@ def test_no_number_and_no_name_is_given_twice() -> None:
 @pytest.mark.parametrize("one", OPERATIONS, ids=_name)
 def test_a_result_can_say_what_the_table_says_of_failures(one: Operation) -> None:
     if one.failures == IN_RESULT:
-        assert list(one.result)[0] == "code" and list(one.result)[-1] == "message"
+        assert next(iter(one.result)) == "code" and "message" in one.result
     elif one.failures == PER_ITEM:
         (item,) = [kind_of(spec).partition("[")[0] for spec in one.result.values()]
         assert "code" in operations.RECORDS[item]

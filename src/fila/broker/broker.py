@@ -49,7 +49,7 @@ from fila.core.turn import Committer, Turn
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
 
 if TYPE_CHECKING:
-    from fila.broker.bulk import Wanted
+    from fila.broker.lease_requests import Wanted
 
 __all__ = ["Broker", "Recorder", "Sink", "Watcher"]
 
@@ -130,9 +130,9 @@ class Broker:
             self.stop()
             self._on_fault(error)
 
-    def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         """For what is not the machine's to remember."""
-        self._loop.call_later(delay_s, call)
+        return self._loop.call_later(delay_s, call)
 
     def stop(self) -> None:
         self._stopped = True

@@ -9,62 +9,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.core.rejection import Rejection
-from fila.edges import fibp_admin, fibp_bulk, fibp_stops
-from fila.edges.items import by_queue, parse_ids, spread
+from fila.edges import fibp_batches, fibp_messages, fibp_operations
+from fila.edges.keepalive import keep_alive
 from fila.edges.lane_fields import LaneFields
+from fila.edges.limits import ConnectionLimits, Inbound
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
 from fila.wire.frames import Frame, FrameDecoder, encode_frames, frame_header
 from fila.wire.hot import DeliveredItem
-from fila.wire.ids import id_text
 from fila.wire.states import SERVER, Refusal, State, receive
 
 log = logging.getLogger("fila.fibp")
 
-PROTOCOL_VERSION: Final = 1
 _MS: Final = 1_000_000
-
-
-class FibpLimits(NamedTuple):
-    frame_bytes_max: int = 16 * 1024 * 1024
-    message_bytes_max: int = 64 * 1024 * 1024
-    assembly_streams_max: int = 16
-    inbound_bytes_max: int = 512 * 1024 * 1024  # unfinished messages of all connections
-    unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
-    outbound_bytes_max: int = 64 * 1024 * 1024  # replies beyond: no more requests
-    messages_max: int = 65_536  # in one Enqueue, Ack or Nack
-    consumers_max: int = 1_024
-    handshake_s: float = 30.0
-    close_s: float = 3.0
-    keepalive_interval_s: int = 15
-    keepalive_timeout_s: int = 10
-
-
-class Inbound:
-    """Bytes of messages that have not arrived whole, on all connections together."""
-
-    __slots__ = ("held_bytes",)
-
-    def __init__(self) -> None:
-        self.held_bytes = 0
 
 
 class FibpConnection(asyncio.Protocol):
     def __init__(
         self,
         sessions: Sessions,
-        limits: FibpLimits,
+        limits: ConnectionLimits,
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[FibpConnection], None],
         closed: Callable[[FibpConnection], None],
@@ -76,7 +50,7 @@ class FibpConnection(asyncio.Protocol):
         self._held_bytes = 0  # this connection's part of it
         self.broker = sessions.broker
         self._sessions = sessions
-        self._limits = limits
+        self.limits = limits
         self._loop = loop
         self._opened = opened
         self._closed = closed
@@ -94,7 +68,6 @@ class FibpConnection(asyncio.Protocol):
         self._reading = True
         self._congested = False
         self._handshake_timer: asyncio.TimerHandle | None = None
-        self._expiry_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
         self.session: Session | None = None
         # Consume request id → (queue, consumer id), and the way back for deliveries.
@@ -107,9 +80,9 @@ class FibpConnection(asyncio.Protocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.session = self._sessions.open(self, f"{peer[0]}:{peer[1]}" if peer else "?")
-        _keep_alive(transport, self._limits)
-        transport.set_write_buffer_limits(high=self._limits.unsent_bytes_max)
-        self._handshake_timer = self._loop.call_later(self._limits.handshake_s, self._too_late)
+        keep_alive(transport, self.limits)
+        transport.set_write_buffer_limits(high=self.limits.unsent_bytes_max)
+        self._handshake_timer = self._loop.call_later(self.limits.handshake_s, self._too_late)
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
@@ -138,9 +111,8 @@ class FibpConnection(asyncio.Protocol):
         self._state = State.CLOSED
         self._forget_inbound()
         self._cancel_handshake_timer()
-        for timer in (self._expiry_timer, self._close_timer):
-            if timer is not None:
-                timer.cancel()
+        if self._close_timer is not None:
+            self._close_timer.cancel()
         self._open_session().close()
         self._closed(self)
         # A TLS transport and its protocol hold each other, with buffers of a hundred KiB; the
@@ -257,8 +229,8 @@ class FibpConnection(asyncio.Protocol):
         inbound.held_bytes += held_bytes - self._held_bytes
         self._held_bytes = held_bytes
         if (
-            inbound.held_bytes > self._limits.inbound_bytes_max
-            and held_bytes > self._limits.unsent_bytes_max
+            inbound.held_bytes > self.limits.inbound_bytes_max
+            and held_bytes > self.limits.unsent_bytes_max
             and self._state is not State.CLOSED
         ):
             text = "too many large messages are arriving at once; try again later"
@@ -280,8 +252,8 @@ class FibpConnection(asyncio.Protocol):
     def _room(self) -> bool:
         """Whether the client may have more replies made for it."""
         return (
-            self._due_bytes <= self._limits.unsent_bytes_max
-            and self._piled_bytes <= self._limits.outbound_bytes_max
+            self._due_bytes <= self.limits.unsent_bytes_max
+            and self._piled_bytes <= self.limits.outbound_bytes_max
         )
 
     def _read(self, on: bool) -> None:
@@ -305,11 +277,11 @@ class FibpConnection(asyncio.Protocol):
         self.broker.begin()
         try:
             if opcode == op.ENQUEUE:
-                self._enqueue(request_id, body)
+                fibp_messages.enqueue(self, self._open_session(), request_id, body)
             elif opcode == op.ACK:
-                self._ack(request_id, body)
+                fibp_messages.ack(self, self._open_session(), request_id, body)
             elif opcode == op.NACK:
-                self._nack(request_id, body)
+                fibp_messages.nack(self, self._open_session(), request_id, body)
             elif opcode == op.HANDSHAKE:
                 self._handshake(request_id, body)
             elif opcode == op.CONSUME:
@@ -321,12 +293,16 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.DISCONNECT:
                 self._open_session().leave_all(release=True)
                 self._end()
-            elif opcode in fibp_bulk.OPERATIONS:
-                fibp_bulk.handle(self, opcode, request_id, body)
-            elif opcode in fibp_stops.OPERATIONS:
-                fibp_stops.handle(self, opcode, request_id, body)
+            elif opcode == op.ENQUEUE_WITH:
+                fibp_messages.enqueue_with(self, self._open_session(), request_id, body)
+            elif opcode == op.RELEASE:
+                fibp_messages.release(self, self._open_session(), request_id, body)
+            elif opcode == op.LEASE_BATCH:
+                fibp_batches.lease_batch(self, self._open_session(), request_id, body)
+            elif opcode == op.BROWSE_PAGE:
+                fibp_batches.browse_page(self, self._open_session(), request_id, body)
             elif opcode != op.PONG:
-                fibp_admin.handle(self, opcode, request_id, body)
+                fibp_operations.handle(self, opcode, request_id, body)
         except InvalidBody as error:
             self._refuse(request_id, errors.INVALID_FRAME, str(error))
             if self._state is State.OPENING:
@@ -334,9 +310,9 @@ class FibpConnection(asyncio.Protocol):
 
     def _handshake(self, request_id: int, body: bytes) -> None:
         version, api_key = layouts.decode(bodies.Handshake, body)
-        if version != PROTOCOL_VERSION:
-            text = f"version {version} is not spoken here; use version {PROTOCOL_VERSION}"
-            metadata = {"max_version": str(PROTOCOL_VERSION)}
+        if version != layouts.PROTOCOL_VERSION:
+            text = f"version {version} is not spoken here; use version {layouts.PROTOCOL_VERSION}"
+            metadata = {"max_version": str(layouts.PROTOCOL_VERSION)}
             self._refuse(request_id, errors.UNSUPPORTED_VERSION, text, metadata)
             self._end()
             return
@@ -347,56 +323,8 @@ class FibpConnection(asyncio.Protocol):
             return
         self._cancel_handshake_timer()
         self._state = State.OPEN
-        self._watch_expiry()
-        ok = bodies.HandshakeOk(PROTOCOL_VERSION, 0, self._limits.frame_bytes_max)
+        ok = bodies.HandshakeOk(layouts.PROTOCOL_VERSION, 0, self.limits.frame_bytes_max)
         self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
-
-    def _enqueue(self, request_id: int, body: bytes) -> None:
-        self.check_count(body)
-        items = hot.decode_enqueue(body)
-        session = self._open_session()
-        groups = by_queue([item[0] for item in items])
-        if self.forbidden(request_id, groups, session.may_produce):
-            return
-        results: list[tuple[int, bytes]] = [(0, b"")] * len(items)
-        for queue, places in groups:
-            stored = session.enqueue(queue, [items[place][1] for place in places])
-            if isinstance(stored, Rejection):
-                for place in places:
-                    results[place] = (stored.code, b"")
-            else:
-                for place, id in zip(places, stored, strict=True):
-                    results[place] = (0, id_text(id))
-        self.reply(op.ENQUEUE_RESULT, request_id, hot.encode_enqueue_results(results))
-
-    def _ack(self, request_id: int, body: bytes) -> None:
-        self.check_count(body)
-        items = hot.decode_acks(body)
-        session = self._open_session()
-        groups = by_queue([item[0] for item in items])
-        if self.forbidden(request_id, groups, session.may_consume):
-            return
-        codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-        for queue, places in groups:
-            known, ids = parse_ids([items[place][1] for place in places], places)
-            reply = session.ack(queue, ids)
-            spread(reply, known, places, codes)
-        self.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
-
-    def _nack(self, request_id: int, body: bytes) -> None:
-        self.check_count(body)
-        items = hot.decode_nacks(body)
-        session = self._open_session()
-        groups = by_queue([item[0] for item in items])
-        if self.forbidden(request_id, groups, session.may_consume):
-            return
-        codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-        for queue, places in groups:
-            known, ids = parse_ids([items[place][1] for place in places], places)
-            texts = [items[place][2].decode() for place in known]
-            reply = session.nack(queue, ids, texts)
-            spread(reply, known, places, codes)
-        self.reply(op.NACK_RESULT, request_id, hot.encode_codes(codes))
 
     def _consume(self, request_id: int, body: bytes) -> None:
         request = layouts.decode(bodies.Consume, body)
@@ -404,11 +332,12 @@ class FibpConnection(asyncio.Protocol):
             text = f"request {request_id} is a consumer already; use another request id"
             self.refuse(request_id, Rejection(errors.INVALID_FRAME, text), {})
             return
-        if len(self._consumers) >= self._limits.consumers_max:
-            text = f"a connection may have {self._limits.consumers_max} consumers; open another"
-            self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, text), {})
+        session = self._open_session()
+        crowded = session.too_many_consumers(self.limits.consumers_max)
+        if crowded is not None:
+            self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, crowded), {})
             return
-        consumer = self._open_session().consume(request.queue, request.prefetch or 0)
+        consumer = session.consume(request.queue, request.prefetch or 0)
         if isinstance(consumer, Rejection):
             self.refuse(request_id, consumer, {})
             return
@@ -423,29 +352,6 @@ class FibpConnection(asyncio.Protocol):
             self._requests.pop(consumer, None)
             self._open_session().leave(consumer)
 
-    def check_count(self, body: bytes) -> None:
-        """One request must not keep the loop from all others for seconds."""
-        claimed = int.from_bytes(body[:4], "big")
-        if claimed > self._limits.messages_max:
-            raise InvalidBody(
-                f"messages: {claimed} are too many for one request; "
-                f"send at most {self._limits.messages_max}"
-            )
-
-    def forbidden(
-        self,
-        request_id: int,
-        groups: list[tuple[str, list[int]]],
-        permit: Callable[[str], Rejection | None],
-    ) -> bool:
-        """Refuse the whole request if one of its queues is out of bounds: nothing is stored."""
-        for queue, _ in groups:
-            refused = permit(queue)
-            if refused is not None:
-                self.refuse(request_id, refused, {})
-                return True
-        return False
-
     # --- who is there
 
     def expelled(self, why: Rejection) -> None:
@@ -453,20 +359,6 @@ class FibpConnection(asyncio.Protocol):
         if self._state is not State.CLOSED:
             self._refuse(0, why.code, why.message)
             self._end()
-
-    def _watch_expiry(self) -> None:
-        """Be there when the caller's key runs out."""
-        expires_ms = self._open_session().expires_ms()
-        if expires_ms:
-            left_s = (expires_ms - self._sessions.now_ms()) / 1000
-            wait_s = min(max(left_s, 0.0) + 0.001, 86_400.0)
-            self._expiry_timer = self._loop.call_later(wait_s, self._expires)
-
-    def _expires(self) -> None:
-        if self._state is State.OPEN:
-            self._open_session().recheck()
-            if self._state is State.OPEN:
-                self._watch_expiry()
 
     def _open_session(self) -> Session:
         assert self.session is not None, "a connection has a session from its first moment"
@@ -477,11 +369,11 @@ class FibpConnection(asyncio.Protocol):
     def _frame(
         self, opcode: int, request_id: int, body: bytes, out: Callable[[bytes], None]
     ) -> None:
-        if len(body) + 6 <= self._limits.frame_bytes_max:
+        if len(body) + 6 <= self.limits.frame_bytes_max:
             out(frame_header(opcode, 0, request_id, len(body)))
             out(body)
         else:
-            out(encode_frames(opcode, request_id, body, self._limits.frame_bytes_max))
+            out(encode_frames(opcode, request_id, body, self.limits.frame_bytes_max))
 
     def _refuse(
         self, request_id: int, code: int, message: str, metadata: dict[str, str] | None = None
@@ -514,7 +406,7 @@ class FibpConnection(asyncio.Protocol):
         if transport is not None:
             transport.close()
             # A client that does not read would keep its socket, and what is unsent, for ever.
-            self._close_timer = self._loop.call_later(self._limits.close_s, transport.abort)
+            self._close_timer = self._loop.call_later(self.limits.close_s, transport.abort)
 
     def _too_late(self) -> None:
         log.info("no handshake in time, closing", extra={"peer": self._open_session().peer})
@@ -524,18 +416,3 @@ class FibpConnection(asyncio.Protocol):
         if self._handshake_timer is not None:
             self._handshake_timer.cancel()
             self._handshake_timer = None
-
-
-def _keep_alive(transport: asyncio.Transport, limits: FibpLimits) -> None:
-    """Let the kernel find out about peers that are gone: no frame a client must answer."""
-    sock: socket.socket | None = transport.get_extra_info("socket")
-    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_KEEPIDLE"):
-        probes = 3
-        every = max(1, limits.keepalive_timeout_s // probes)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, limits.keepalive_interval_s)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, every)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, probes)

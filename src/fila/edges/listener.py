@@ -9,10 +9,11 @@ import ssl
 
 from fila.broker.session import Sessions
 from fila.edges.door import Connection, Doorway, TurnedAway
-from fila.edges.fibp import FibpConnection, FibpLimits, Inbound
+from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.lane_fields import LaneFields
+from fila.edges.limits import ConnectionLimits, Inbound
 
 log = logging.getLogger("fila.listener")
 
@@ -21,7 +22,7 @@ class Listener:
     def __init__(
         self,
         sessions: Sessions,
-        limits: FibpLimits,
+        limits: ConnectionLimits,
         http2: Http2Limits | None = None,
         connections_max: int = 10_000,
     ) -> None:

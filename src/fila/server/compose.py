@@ -24,8 +24,8 @@ from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.core.trail import trail_of
 from fila.edges import arrow, tls
-from fila.edges.fibp import FibpLimits
 from fila.edges.grpc.http2 import Http2Limits
+from fila.edges.limits import ConnectionLimits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
@@ -122,7 +122,7 @@ class Node:
             )
         self._listener = Listener(
             sessions,
-            fibp_limits(settings),
+            connection_limits(settings),
             http2_limits(settings),
             connections_allowed(settings.server.max_connections),
         )
@@ -279,9 +279,9 @@ def http2_limits(settings: Settings) -> Http2Limits:
     )
 
 
-def fibp_limits(settings: Settings) -> FibpLimits:
+def connection_limits(settings: Settings) -> ConnectionLimits:
     fibp = settings.fibp
-    return FibpLimits(
+    return ConnectionLimits(
         frame_bytes_max=fibp.max_frame_size,
         message_bytes_max=fibp.max_message_size,
         inbound_bytes_max=fibp.max_inbound_bytes,

@@ -73,6 +73,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         {"code": "u8", "document": "bytes"},  # JSON; spec/explain.md
         permission=ADMIN,
         on="queue",
+        unnamed=True,
         action='explain [queue "{queue}"]',
         subject='queue "{queue}"',
         repeatable=True,

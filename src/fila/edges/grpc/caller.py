@@ -6,7 +6,6 @@ the requests on a FIBP connection do.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from fila.broker.session import Session, Sessions
@@ -27,23 +26,16 @@ class Caller:
         self, connection: GrpcConnection, sessions: Sessions, name: str, peer: str
     ) -> None:
         self._connection = connection
-        self._sessions = sessions
         self._name = name  # under which the connection knows it
-        self._expiry_timer: asyncio.TimerHandle | None = None
         self.calls: set[Call] = set()
         self.consumers: dict[str, ConsumeCall] = {}
         self.session: Session = sessions.open(self, peer)
 
     def admit(self, secret: str | None) -> Rejection | None:
-        refused = self.session.admit(secret)
-        if refused is None:
-            self._watch_expiry()
-        return refused
+        return self.session.admit(secret)
 
     def close(self) -> None:
         """What its consumers hold stays leased."""
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
         self.consumers.clear()
         self.session.close()
 
@@ -73,17 +65,3 @@ class Caller:
             call.expel(status)
         self._connection.forget(self._name)
         self.close()
-
-    # --- expiry
-
-    def _watch_expiry(self) -> None:
-        """Be there when the key runs out."""
-        expires_ms = self.session.expires_ms()
-        if expires_ms:
-            left_s = (expires_ms - self._sessions.now_ms()) / 1000
-            wait_s = min(max(left_s, 0.0) + 0.001, 86_400.0)
-            self._expiry_timer = self._connection.loop.call_later(wait_s, self._expires)
-
-    def _expires(self) -> None:
-        self._watch_expiry()
-        self.session.recheck()

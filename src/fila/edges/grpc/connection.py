@@ -13,8 +13,16 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Sessions
-from fila.edges.fibp import FibpLimits, Inbound, _keep_alive
-from fila.edges.grpc import admin, bulk, frames, health, hot, reflection, service
+from fila.edges.grpc import (
+    batches,
+    frames,
+    health,
+    hot,
+    operations,
+    options,
+    reflection,
+    service,
+)
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method
 from fila.edges.grpc.caller import Caller
@@ -22,14 +30,17 @@ from fila.edges.grpc.fields import Request
 from fila.edges.grpc.http2 import DATA, REQUEST, Http2, Http2Error, Http2Limits
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.status import RESPONSE_BLOCK, Status, http_block, trailers_block
+from fila.edges.keepalive import keep_alive
+from fila.edges.limits import ConnectionLimits, Inbound
 from fila.security.keyring import digest_of
 
 log = logging.getLogger("fila.grpc")
 
 METHODS: Final[dict[bytes, Method]] = {
     **service.METHODS,
-    **bulk.METHODS,
-    **admin.METHODS,
+    **options.METHODS,
+    **batches.METHODS,
+    **operations.METHODS,
     **health.METHODS,
     **reflection.METHODS,
 }
@@ -42,7 +53,7 @@ _STOPPING: Final = Status(grpc_status.UNAVAILABLE, "the server is stopping")
 
 class GrpcLimits(NamedTuple):
     http2: Http2Limits = Http2Limits()
-    fibp: FibpLimits = FibpLimits()  # what both protocols share
+    connection: ConnectionLimits = ConnectionLimits()
 
 
 class GrpcConnection(asyncio.Protocol):
@@ -59,7 +70,7 @@ class GrpcConnection(asyncio.Protocol):
         self.loop = loop
         self.http2 = Http2(limits.http2, loop.time)
         self.calls: dict[int, Call] = {}
-        self.limits = limits.fibp
+        self.limits = limits.connection
         self._held_bytes = 0  # of messages that are not complete
         self._inbound = inbound or Inbound()  # the same on all connections
         self.due_bytes = 0  # answers on their way to the commit
@@ -84,7 +95,7 @@ class GrpcConnection(asyncio.Protocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._peer = f"{peer[0]}:{peer[1]}" if peer else "?"
-        _keep_alive(transport, self.limits)
+        keep_alive(transport, self.limits)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._opening_timer = self.loop.call_later(self.limits.handshake_s, self._too_late)
         self._opened(self)

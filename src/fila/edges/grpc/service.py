@@ -15,10 +15,10 @@ from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
 from fila.edges.grpc.hot import DeliveryEncoder, EnqueueItem, Fault, SettleItem
 from fila.edges.grpc.outflow import Stream
-from fila.edges.grpc.status import DONE, Status
+from fila.edges.grpc.status import DONE, Status, of_queue
 from fila.edges.grpc.v1 import service_pb2 as pb
+from fila.edges.queue_groups import by_queue, parse_ids, spread
 from fila.wire import errors
-from fila.wire.ids import parse_id
 
 if TYPE_CHECKING:
     from fila.broker.session import Session
@@ -95,16 +95,14 @@ class ConsumeCall(OneRequestCall):
     ) -> None:
         super().__init__(connection, stream, caller, method)
         self._consumer = ""
-        self._queue = ""
         self._held = False
         self._encoder: DeliveryEncoder | None = None
 
     def requested(self, request: Any) -> None:
         assert self.caller is not None
-        consumers_max = self.connection.limits.consumers_max
-        if len(self.caller.consumers) >= consumers_max:
-            text = f"a connection may have {consumers_max} consumers; open another"
-            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, text))
+        crowded = self.session.too_many_consumers(self.connection.limits.consumers_max)
+        if crowded is not None:
+            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, crowded))
             return
         broker = self.connection.broker
         broker.begin()
@@ -117,7 +115,6 @@ class ConsumeCall(OneRequestCall):
             self.end_after_commit(of_queue(request.queue, consumer))
             return
         self._consumer = consumer
-        self._queue = request.queue
         self._encoder = DeliveryEncoder(request.queue)
         self.caller.consumers[consumer] = self
         self.reply(_ACCEPTED)
@@ -152,7 +149,7 @@ class ConsumeCall(OneRequestCall):
     def _hold(self, held: bool) -> None:
         # On a turn of its own: a turn that is being committed is no place to begin another.
         if not self.ended:
-            self.connection.broker.hold(self._queue, self._consumer, held)
+            self.session.hold_consumer(self._consumer, held)
 
     def left(self) -> None:
         super().left()
@@ -187,26 +184,6 @@ def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
     return results
 
 
-def by_queue(queues: list[bytes]) -> list[tuple[str, list[int]]]:
-    """The places of each queue, in order of first appearance. Nearly always one queue."""
-    if not queues:
-        return []
-    first = queues[0]
-    if queues.count(first) == len(queues):
-        return [(first.decode(), list(range(len(queues))))]
-    places: dict[bytes, list[int]] = {}
-    for place, queue in enumerate(queues):
-        places.setdefault(queue, []).append(place)
-    return [(queue.decode(), found) for queue, found in places.items()]
-
-
-def of_queue(queue: str, why: Rejection) -> Status:
-    """A queue without a name is a mistake in the request, not a queue that is missing."""
-    if not queue and why.code == errors.QUEUE_NOT_FOUND:
-        return Status(grpc_status.INVALID_ARGUMENT, "a queue name is required")
-    return grpc_status.of(why)
-
-
 def _enqueue(call: UnaryCall, request: tuple[list[EnqueueItem], int]) -> bytes:
     return hot.encode_enqueued(store(call.session, request[0]), None)
 
@@ -231,26 +208,20 @@ def _settle(
     apply: Callable[[str, list[bytes], list[int]], list[int] | Rejection],
 ) -> bytes:
     faults: list[Fault | None] = [None] * len(items)
+    codes = [errors.MESSAGE_NOT_FOUND] * len(items)
     for queue, places in by_queue([item[0] for item in items]):
         refused = session.may_consume(queue)
         if refused is not None:
             _all(faults, places, _settle_fault(refused))
             continue
-        ids = []
-        known = []
-        for place in places:
-            id = parse_id(items[place][1])
-            if id is None:
-                faults[place] = _not_found(queue, items[place][1])
-            else:
-                ids.append(id)
-                known.append(place)
-        codes = apply(queue, ids, known)
-        if isinstance(codes, Rejection):
-            _all(faults, places, _settle_fault(codes))
+        known, ids = parse_ids([items[place][1] for place in places], places)
+        reply = apply(queue, ids, known)
+        if isinstance(reply, Rejection):
+            _all(faults, places, _settle_fault(reply))
             continue
-        for place, code in zip(known, codes, strict=True):
-            if code != errors.OK:
+        spread(reply, known, places, codes)
+        for place in places:
+            if codes[place] != errors.OK:
                 faults[place] = _not_found(queue, items[place][1])
     return hot.encode_settled(faults)
 

@@ -64,6 +64,13 @@ def of(why: Rejection) -> Status:
     return Status(STATUS_OF.get(why.code, INTERNAL), why.message)
 
 
+def of_queue(queue: str, why: Rejection) -> Status:
+    """A queue without a name is a mistake in the request, not a queue that is missing."""
+    if not queue and why.code == errors.QUEUE_NOT_FOUND:
+        return Status(INVALID_ARGUMENT, "a queue name is required")
+    return of(why)
+
+
 def trailers_block(status: Status) -> bytes:
     if not status.message:
         return fields.encode([(b"grpc-status", b"%d" % status.code)])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from fila.broker.session import Session, Sessions
+from fila.broker.session import Sessions
 from fila.core.effect import Delivery
 from fila.core.pause import Pause
 from fila.core.rejection import Rejection
 from fila.edges.http.message import HttpError
 from fila.edges.http.views import key_of, paused
 from fila.security.guard import Identity
-from fila.wire import errors
+from fila.wire import bodies, errors
 
 _STATUS = {
     errors.QUEUE_NOT_FOUND: 404,
@@ -34,47 +34,30 @@ class Actions:
         count = fields.get("count", 0)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise HttpError(400, "BadRequest", "count is a whole number; 0 means all")
-        moved = await self._do(
-            identity, peer, lambda session, done: session.redrive(queue, count, done)
-        )
-        return {"redriven": moved}
+        result = await self._do(identity, peer, bodies.Redrive(queue, count))
+        return {"redriven": result.redriven}
 
     async def pause(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
         reason = text_of(fields, "reason")
-
-        def act(session: Session, done: Callable[[int], None]) -> Rejection | None:
-            if key is None:
-                return self._then(session.pause_queue(queue, reason), done)
-            return self._then(session.pause_key(queue, key, reason), done)
-
-        await self._do(identity, peer, act)
+        if key is None:
+            await self._do(identity, peer, bodies.PauseQueue(queue, reason))
+        else:
+            await self._do(identity, peer, bodies.PauseKey(queue, key, reason))
         return {"paused": paused(self._pause_of(queue, key))}
 
     async def resume(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
-
-        def act(session: Session, done: Callable[[int], None]) -> Rejection | None:
-            if key is None:
-                return self._then(session.resume_queue(queue), done)
-            return self._then(session.resume_key(queue, key), done)
-
-        await self._do(identity, peer, act)
+        if key is None:
+            await self._do(identity, peer, bodies.ResumeQueue(queue))
+        else:
+            await self._do(identity, peer, bodies.ResumeKey(queue, key))
         return {"paused": paused(self._pause_of(queue, key))}
 
     async def purge(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
-        purged = await self._do(
-            identity, peer, lambda session, done: session.purge(queue, key, done)
-        )
-        return {"purged": purged}
-
-    def _then(self, refused: Rejection | None, done: Callable[[int], None]) -> Rejection | None:
-        """Done when what the turn did is committed."""
-        if refused is None:
-            self._sessions.broker.begin()
-            self._sessions.broker.after_commit(lambda: done(0))
-        return refused
+        result = await self._do(identity, peer, bodies.Purge(queue, key))
+        return {"purged": result.purged}
 
     def _pause_of(self, queue: str, key: str | None) -> Pause | None:
         name = None if key is None else key.encode()
@@ -86,32 +69,32 @@ class Actions:
         session.identity = identity
         try:
             name = _key({"key": key}) if key else None
-            found = session.explain(queue, name, message, EXPLAINED_KEYS_MAX)
-            if isinstance(found, Rejection):
-                refuse(found)
-                raise AssertionError("a rejection is refused")
-            return found
+            found: list[bodies.ExplainResult] = []
+            wanted = bodies.Explain(queue, name, message, EXPLAINED_KEYS_MAX)
+            refuse(session.carry_out(wanted, found.append))
+            return found[0].document
         finally:
             session.close()
 
-    async def _do(
-        self,
-        identity: Identity,
-        peer: str,
-        act: Callable[[Session, Callable[[int], None]], Rejection | None],
-    ) -> int:
-        """Run one request of a session that lasts as long as it does."""
+    async def _do(self, identity: Identity, peer: str, request: Any) -> Any:
+        """Carry one request out, with a session that lasts as long as it does; its result, when it
+        is committed."""
+        broker = self._sessions.broker
         session = self._sessions.open(_NoDoor(), peer)
         session.identity = identity
-        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        committed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-        def finish(value: int) -> None:
-            if not done.done():
-                done.set_result(value)
+        def done(result: Any) -> None:
+            broker.begin()
+            broker.after_commit(partial(tell, result))
+
+        def tell(result: Any) -> None:
+            if not committed.done():  # the browser may have gone
+                committed.set_result(result)
 
         try:
-            refuse(act(session, finish))
-            return await done
+            refuse(session.carry_out(request, done))
+            return await committed
         finally:
             session.close()
 

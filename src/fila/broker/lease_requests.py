@@ -1,0 +1,85 @@
+"""The requests of one connection that wait for a lease batch.
+
+Owns who is told when a batch is leased, and who is turned away when the caller may no longer have
+it or its connection ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from fila.core import rejection
+from fila.core.command import ENTRIES
+from fila.core.effect import BatchLeased
+from fila.core.rejection import Rejection
+
+if TYPE_CHECKING:
+    from fila.broker.broker import Sink
+    from fila.broker.session import Session
+
+Done = Callable[[BatchLeased | Rejection], "Sink"]
+
+
+class Wanted(NamedTuple):
+    """What a request for a batch asks for; zero: the default."""
+
+    max_messages: int
+    max_bytes: int
+    visibility_ms: int
+    wait_ms: int
+    count_attempt: bool
+    told: int = ENTRIES
+
+
+class LeaseRequests:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._broker = session.broker
+        # Requests that wait for a batch: its queue and name, and who is told.
+        self._waiting: dict[int, tuple[str, str, Done]] = {}
+
+    def lease(
+        self,
+        queue: str,
+        name: str,
+        wanted: Wanted,
+        done: Done,
+    ) -> Rejection | int:
+        """Ask for a batch. `done` gets it once it is committed; the number is for `withdraw`."""
+        refused = self._session.may_consume(queue)
+        if refused is not None:
+            return refused
+
+        def told(leased: BatchLeased) -> Sink:
+            self._waiting.pop(leased.request, None)
+            return done(rejection.queue_not_found(queue) if leased.gone else leased)
+
+        request = self._broker.lease_batch(queue, name, wanted, told)
+        if not isinstance(request, Rejection):
+            self._waiting[request] = (queue, name, done)
+        return request
+
+    def withdraw(self, request: int) -> None:
+        """Nobody waits for this answer any more."""
+        found = self._waiting.pop(request, None)
+        if found is not None:
+            self._broker.withdraw(found[0], found[1], request)
+
+    def withdraw_all(self) -> None:
+        for request in list(self._waiting):
+            self.withdraw(request)
+
+    def recheck(self) -> None:
+        """Turn away who waits for a batch it may no longer have."""
+        for request, (queue, _, done) in list(self._waiting.items()):
+            refused = self._session.may_consume(queue)
+            if refused is not None:
+                self.withdraw(request)
+                self._broker.begin()
+                self._broker.after_commit(partial(_tell, done, refused))
+
+
+def _tell(done: Done, refused: Rejection) -> None:
+    done(refused).flush()

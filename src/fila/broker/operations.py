@@ -1,0 +1,76 @@
+"""Carrying out the operations of the table: may the caller? Then its handler does it.
+
+Owns the order of checks, the same for every operation and both protocols: permission first, before
+anything is looked up, so that a refusal tells nothing about what exists; then the values of the
+request; then the broker. Owns what the audit log says of it, too. What an operation does is in its
+handler: `queue_operations`, `key_operations` and `batch_operations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.broker import batch_operations, key_operations, queue_operations
+from fila.core.rejection import Rejection
+from fila.error_codes import FORBIDDEN
+from fila.security.permission import CONSUME
+from fila.wire import layouts, operation
+from fila.wire.operation import Operation
+
+if TYPE_CHECKING:
+    from fila.broker.session import Session
+
+# Takes the result: at once, or when a job of many turns is done.
+Done = Callable[[Any], None]
+
+# The result, or why there is none.
+AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
+    **queue_operations.AT_ONCE,
+    **key_operations.AT_ONCE,
+    **batch_operations.AT_ONCE,
+}
+# Why it was not begun, if so; the result comes later.
+LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = queue_operations.LATER
+
+
+def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
+    """Do what a request of the table asks; `done` gets the result, unless it is refused."""
+    row = layouts.OPERATIONS[type(request)]
+    fields = request._asdict()
+    refused = permitted(session, row, fields)
+    if refused is not None:
+        return session.refused(operation.text(row.action, fields), refused)
+    later = LATER.get(type(request))
+    if later is not None:
+        answer: Any = later(session, request, done)
+    else:
+        answer = AT_ONCE[type(request)](session, request)
+    if isinstance(answer, Rejection):
+        if answer.code == FORBIDDEN:  # what only the handler could find out
+            session.refused(operation.text(row.action, fields), answer)
+        return answer
+    if row.changes:
+        if answer is not None:
+            fields = {**answer._asdict(), **fields}
+        session.done(operation.text(row.action, fields))
+    if answer is not None:
+        done(answer)
+    return None
+
+
+def permitted(session: Session, row: Operation, fields: dict[str, Any]) -> Rejection | None:
+    """Why the caller may not, as far as the table tells."""
+    guard = session.guard
+    if row.on == operation.BROKER:
+        return guard.permit_all(session.identity)
+    queue = fields.get(row.on)
+    if queue is None or (row.unnamed and not queue):
+        return None
+    if row.permission == operation.ADMIN:
+        return guard.permit_admin(session.identity, queue)
+    if row.permission == operation.CONSUME_OR_ADMIN:
+        if guard.permit(session.identity, CONSUME, queue) is None:
+            return None
+        return guard.permit_admin(session.identity, queue)
+    return guard.permit(session.identity, row.permission, queue)

@@ -1,0 +1,154 @@
+"""Handlers of the table: queues, runtime config, statistics, explanations, pauses and purges.
+
+The caller's permission has been asked. A handler gives back its result's record or a rejection;
+those in LATER start a job of many turns and give the result to `done` when it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.broker import explaining
+from fila.core import stats
+from fila.core.rejection import OK, Rejection
+from fila.wire import bodies as b
+from fila.wire.fields import LIST_ITEMS_MAX
+
+if TYPE_CHECKING:
+    from fila.broker.session import Session
+
+Done = Callable[[Any], None]
+
+
+def create_queue(session: Session, request: b.CreateQueue) -> b.CreateQueueResult | Rejection:
+    fault = session.broker.create_queue(*request)
+    return fault or b.CreateQueueResult(OK, request.name)
+
+
+def delete_queue(session: Session, request: b.DeleteQueue) -> b.DeleteQueueResult | Rejection:
+    return session.broker.delete_queue(request.queue) or b.DeleteQueueResult(OK)
+
+
+def get_stats(session: Session, request: b.GetStats) -> b.GetStatsResult | Rejection:
+    found = stats.stats(session.broker.machine, request.queue, LIST_ITEMS_MAX)
+    if isinstance(found, Rejection):
+        return found
+    return b.GetStatsResult(
+        OK,
+        found.depth,
+        found.in_flight,
+        found.active_keys,
+        found.consumers,
+        found.quantum,
+        fairness_keys=tuple(
+            [
+                b.FairnessKeyStats(one.key.decode(), one.pending, one.deficit, one.weight)
+                for one in found.keys
+            ]
+        ),
+        throttle_keys=tuple(
+            [
+                b.ThrottleKeyStats(one.key.decode(), one.tokens, one.rate, one.burst)
+                for one in found.buckets
+            ]
+        ),
+    )
+
+
+def list_queues(session: Session, request: b.ListQueues) -> b.ListQueuesResult:
+    queues = [
+        b.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0)
+        for one in stats.summaries(session.broker.machine)
+        if session.guard.sees(session.identity, one.name)
+    ]
+    return b.ListQueuesResult(OK, 0, tuple(queues))
+
+
+def set_config(session: Session, request: b.SetConfig) -> b.SetConfigResult | Rejection:
+    return session.broker.set_config(request.key, request.value) or b.SetConfigResult(OK)
+
+
+def get_config(session: Session, request: b.GetConfig) -> b.GetConfigResult:
+    return b.GetConfigResult(OK, session.broker.machine.state.config.get(request.key, ""))
+
+
+def list_config(session: Session, request: b.ListConfig) -> b.ListConfigResult:
+    config = session.broker.machine.state.config
+    entries = [
+        b.ConfigEntry(key, value)
+        for key, value in sorted(config.items())
+        if key.startswith(request.prefix)
+    ]
+    return b.ListConfigResult(OK, tuple(entries))
+
+
+def explain(session: Session, request: b.Explain) -> b.ExplainResult | Rejection:
+    """Why it waits, as JSON. Without a queue: all that the caller sees, in short."""
+    if not request.queue:
+        names = [one.name for one in list_queues(session, b.ListQueues()).queues]
+        found = explaining.queues_in_short(session.broker, names)
+        return b.ExplainResult(OK, explaining.as_json(found))
+    document = explaining.explanation(session.broker, *request)
+    if isinstance(document, Rejection):
+        return document
+    return b.ExplainResult(OK, explaining.as_json(document))
+
+
+def pause_queue(session: Session, request: b.PauseQueue) -> b.PauseQueueResult | Rejection:
+    who = session.identity.label
+    fault = session.broker.pause_queue(request.queue, request.reason, who)
+    return fault or b.PauseQueueResult(OK)
+
+
+def resume_queue(session: Session, request: b.ResumeQueue) -> b.ResumeQueueResult | Rejection:
+    fault = session.broker.resume_queue(request.queue, session.identity.label)
+    return fault or b.ResumeQueueResult(OK)
+
+
+def pause_key(session: Session, request: b.PauseKey) -> b.PauseKeyResult | Rejection:
+    key = request.fairness_key.encode()
+    who = session.identity.label
+    fault = session.broker.pause_key(request.queue, key, request.reason, who)
+    return fault or b.PauseKeyResult(OK)
+
+
+def resume_key(session: Session, request: b.ResumeKey) -> b.ResumeKeyResult | Rejection:
+    key = request.fairness_key.encode()
+    fault = session.broker.resume_key(request.queue, key, session.identity.label)
+    return fault or b.ResumeKeyResult(OK)
+
+
+def redrive(session: Session, request: b.Redrive, done: Done) -> Rejection | None:
+    def moved(count: int) -> None:
+        done(b.RedriveResult(OK, count))
+
+    return session.broker.redrive(request.dlq_queue, request.limit, moved)
+
+
+def purge(session: Session, request: b.Purge, done: Done) -> Rejection | None:
+    def dropped(count: int) -> None:
+        done(b.PurgeResult(OK, count))
+
+    key = None if request.fairness_key is None else request.fairness_key.encode()
+    return session.broker.purge(request.queue, key, session.identity.label, dropped)
+
+
+AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
+    b.CreateQueue: create_queue,
+    b.DeleteQueue: delete_queue,
+    b.GetStats: get_stats,
+    b.ListQueues: list_queues,
+    b.SetConfig: set_config,
+    b.GetConfig: get_config,
+    b.ListConfig: list_config,
+    b.Explain: explain,
+    b.PauseQueue: pause_queue,
+    b.ResumeQueue: resume_queue,
+    b.PauseKey: pause_key,
+    b.ResumeKey: resume_key,
+}
+LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = {
+    b.Redrive: redrive,
+    b.Purge: purge,
+}

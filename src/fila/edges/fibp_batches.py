@@ -1,0 +1,148 @@
+"""FIBP's requests for many messages at a time: LeaseBatch and BrowsePage, as messages or as Arrow.
+
+What a batch or a page is, is the core's; here it gets its bytes. Failures are Error frames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fila.broker import batch_operations
+from fila.broker.lease_requests import Wanted
+from fila.broker.session import Session
+from fila.core.browse import Seen, ready_ns
+from fila.core.command import COUNTED, ENTRIES, STORED
+from fila.core.effect import BatchLeased
+from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.rows import ID_AT
+from fila.edges import arrow
+from fila.wire import bodies, bulk, errors, hot, layouts
+from fila.wire import opcodes as op
+from fila.wire.forms import ARROW, COUNT, MESSAGES
+
+if TYPE_CHECKING:
+    from fila.edges.fibp import FibpConnection
+
+_MS: Final = 1_000_000
+_TOLD: Final = {MESSAGES: ENTRIES, ARROW: STORED, COUNT: COUNTED}
+
+
+def lease_batch(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
+    request = layouts.decode(bodies.LeaseBatch, body)
+
+    def done(found: BatchLeased | Rejection) -> FibpConnection:
+        if isinstance(found, Rejection):
+            connection.refuse_now(request_id, found)
+        else:
+            result = layouts.encode(_leased(found, request.form))
+            connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
+        return connection
+
+    fault = None if request.form == COUNT else _form_fault(request.form)
+    if fault is None:
+        wanted = Wanted(
+            request.max_messages,
+            request.max_bytes,
+            request.visibility_ms,
+            request.wait_ms,
+            request.count_attempt,
+            _TOLD[request.form],
+        )
+        asked = session.leases.lease(request.queue, request.name, wanted, done)
+        fault = asked if isinstance(asked, Rejection) else None
+    if fault is not None:
+        connection.refuse(request_id, fault, {})
+
+
+def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
+    if form == ARROW:
+        body = arrow.leased_stream(found)
+    elif form == COUNT:
+        body = b""
+    else:
+        queue = hot.queue_field(found.queue.encode())
+        leased_ms = found.leased_ns // _MS
+        body = hot.encode_delivery(
+            [
+                (
+                    entry[KEY][ID_AT:],
+                    queue,
+                    entry[BODY],
+                    _label(lane, entry),
+                    entry[ATTEMPTS],
+                    entry[ENQUEUED] // _MS,
+                    leased_ms,
+                )
+                for entry, lane in zip(found.entries, found.lanes, strict=True)
+            ]
+        )
+    return bodies.LeaseBatchResult(
+        errors.OK, found.again, found.messages, found.expires_ns // _MS, form, body
+    )
+
+
+def browse_page(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
+    answer = _page(session, layouts.decode(bodies.BrowsePage, body))
+    if isinstance(answer, Rejection):
+        connection.refuse(request_id, answer, {})
+    else:
+        connection.reply(op.BROWSE_PAGE_RESULT, request_id, layouts.encode(answer))
+
+
+def _page(session: Session, request: bodies.BrowsePage) -> bodies.BrowsePageResult | Rejection:
+    fault = _form_fault(request.form)
+    if fault is not None:
+        return fault
+    if request.form == ARROW:
+        stored = batch_operations.stored_page(session, request)
+        if isinstance(stored, Rejection):
+            return stored
+        count, encoded = arrow.browsed_stream(*stored, request.states)
+        return bodies.BrowsePageResult(errors.OK, count, stored[1].next, ARROW, encoded)
+    found = batch_operations.page(session, request)
+    if isinstance(found, Rejection):
+        return found
+    queue, page = found
+    encoded = bulk.encode_browsed(hot.queue_field(queue.encode()), _browsed(page.messages))
+    return bodies.BrowsePageResult(errors.OK, len(page.messages), page.next, MESSAGES, encoded)
+
+
+def _browsed(messages: list[Seen]) -> list[bulk.BrowsedItem]:
+    fields: dict[tuple[int, int], bytes] = {}  # by lane row and weight: constant for most of a page
+    items: list[bulk.BrowsedItem] = []
+    for entry, lane, state in messages:
+        key = (id(lane), entry[WEIGHT])
+        field = fields.get(key)
+        if field is None:
+            field = hot.lane_field(lane.fairness_key, entry[WEIGHT], lane.throttle_keys)
+            fields[key] = field
+        items.append(
+            (
+                entry[KEY][ID_AT:],
+                entry[BODY],
+                field,
+                entry[ATTEMPTS],
+                entry[ENQUEUED] // _MS,
+                ready_ns(entry) // _MS,
+                state,
+            )
+        )
+    return items
+
+
+def _label(lane: Lane, entry: Entry) -> bytes:
+    """The lane's keys as they travel, remembered with the lane as deliveries do."""
+    weight = entry[WEIGHT]
+    if lane.label_weight != weight:
+        lane.label = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
+        lane.label_weight = weight
+    return lane.label
+
+
+def _form_fault(form: int) -> Rejection | None:
+    if form == ARROW:
+        return arrow.unavailable()
+    if form != MESSAGES:
+        return invalid_value("form", f"{form} is neither 0, messages, nor 1, Arrow")
+    return None

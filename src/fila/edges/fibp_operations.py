@@ -1,0 +1,50 @@
+"""FIBP's cold operations: a body to a record, the session's answer to a frame.
+
+Everything comes from the table: which record a body is, and whether a failure stands inside the
+result or is an Error frame. A refusal of the guard is always an Error frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.edges.reason import clipped
+from fila.error_codes import FORBIDDEN
+from fila.wire import layouts
+from fila.wire.fields import LIST_ITEMS_MAX
+from fila.wire.operation import IN_RESULT
+
+if TYPE_CHECKING:
+    from fila.edges.fibp import FibpConnection
+
+REQUESTS: Final[dict[int, Any]] = {
+    row.opcode: request for request, row in layouts.OPERATIONS.items() if not row.by_hand
+}
+
+
+def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes) -> None:
+    """Carry out one request. A body that does not parse raises InvalidBody."""
+    request_type = REQUESTS[opcode]
+    request = layouts.decode(request_type, body)
+    session = connection.session
+    assert session is not None
+
+    def done(result: Any) -> None:
+        connection.broker.begin()
+        _send(connection, request_id, result)
+
+    fault = session.carry_out(request, done)
+    if fault is None:
+        return
+    if layouts.OPERATIONS[request_type].failures == IN_RESULT and fault.code != FORBIDDEN:
+        result_type = layouts.RESULTS[request_type]
+        _send(connection, request_id, result_type(fault.code, message=clipped(fault.message)))
+    else:
+        connection.refuse(request_id, fault, {})
+
+
+def _send(connection: FibpConnection, request_id: int, result: Any) -> None:
+    for name, kind in layouts.LAYOUTS[type(result)].items():
+        if isinstance(kind, layouts.ListOf) and len(getattr(result, name)) > LIST_ITEMS_MAX:
+            result = result._replace(**{name: getattr(result, name)[:LIST_ITEMS_MAX]})
+    connection.reply(layouts.opcode_of(result), request_id, layouts.encode(result))

@@ -1,0 +1,174 @@
+"""FilaBulk's LeaseBatch and BrowsePage: many messages at a time, as messages or as Arrow."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fila.broker import batch_operations
+from fila.broker.lease_requests import Wanted
+from fila.core.browse import ready_ns
+from fila.core.command import ENTRIES, STORED
+from fila.core.effect import BatchLeased
+from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry
+from fila.core.rejection import Rejection
+from fila.core.rows import ID_AT
+from fila.edges import arrow
+from fila.edges.grpc import status as grpc_status
+from fila.edges.grpc.call import Method, UnaryCall, parser
+from fila.edges.grpc.hot import message_prefix
+from fila.edges.grpc.status import DONE, Status, of_queue
+from fila.edges.grpc.v1 import bulk_pb2 as pb
+from fila.edges.grpc.v1 import messages_pb2
+from fila.wire import bodies
+from fila.wire.forms import ALL_STATES
+from fila.wire.ids import id_text
+from fila.wire.message import decode_headers, payload_of
+
+REQUEST_BYTES_MAX: Final = 65_536
+_MS: Final = 1_000_000
+_NS: Final = 1_000_000_000
+
+Answer = bytes | Status | None
+
+
+class LeaseCall(UnaryCall):
+    """A request for a batch, which may wait; a call that ends meanwhile withdraws it."""
+
+    _request_number = 0
+
+    def left(self) -> None:
+        super().left()
+        if self._request_number:
+            self.session.leases.withdraw(self._request_number)
+
+    def ask(self, request: pb.LeaseBatchRequest) -> Status | None:
+        fault = arrow.unavailable() if request.as_arrow else None
+        if fault is not None:
+            return grpc_status.of(fault)
+
+        def done(found: BatchLeased | Rejection) -> LeaseCall:
+            # It is committed already: told at once, without a turn of its own.
+            if not self.ended:
+                if isinstance(found, Rejection):
+                    self.end(grpc_status.of(found))
+                else:
+                    answer = _leased(found, request.as_arrow)
+                    self.write(message_prefix(len(answer)) + answer)
+                    self.end(DONE)
+            return self
+
+        wanted = Wanted(
+            request.max_messages,
+            request.max_bytes,
+            request.visibility_ms,
+            request.wait_ms,
+            request.count_attempt,
+            STORED if request.as_arrow else ENTRIES,
+        )
+        asked = self.session.leases.lease(request.queue, request.name, wanted, done)
+        if isinstance(asked, Rejection):
+            return of_queue(request.queue, asked)
+        self._request_number = asked
+        return None
+
+
+def _lease_batch(call: UnaryCall, request: pb.LeaseBatchRequest) -> Answer:
+    assert isinstance(call, LeaseCall)
+    return call.ask(request)
+
+
+def _browse_page(call: UnaryCall, request: pb.BrowsePageRequest) -> Answer:
+    wanted = bodies.BrowsePage(
+        request.snapshot,
+        request.start,
+        request.end,
+        request.states or ALL_STATES,
+        request.max_messages,
+        request.max_bytes,
+    )
+    if request.as_arrow:
+        stored = arrow.unavailable() or batch_operations.stored_page(call.session, wanted)
+        if isinstance(stored, Rejection):
+            return grpc_status.of(stored)
+        count, encoded = arrow.browsed_stream(*stored, wanted.states)
+        return pb.BrowsePageResponse(
+            next=stored[1].next, message_count=count, arrow=encoded
+        ).SerializeToString()
+    found = batch_operations.page(call.session, wanted)
+    if isinstance(found, Rejection):
+        return grpc_status.of(found)
+    queue, page = found
+    answer = pb.BrowsePageResponse(next=page.next, message_count=len(page.messages))
+    for entry, lane, state in page.messages:
+        answer.messages.append(
+            pb.BrowsedMessage(
+                message=_message(queue, entry, lane.fairness_key, lane.throttle_keys, 0),
+                ready_at_ms=ready_ns(entry) // _MS,
+                state=state,
+            )
+        )
+    return answer.SerializeToString()
+
+
+def _leased(found: BatchLeased, as_arrow: bool) -> bytes:
+    answer = pb.LeaseBatchResponse(
+        again=found.again,
+        expires_at_ms=found.expires_ns // _MS,
+        message_count=found.messages,
+    )
+    if as_arrow:
+        answer.arrow = arrow.leased_stream(found)
+    else:
+        for entry, lane in zip(found.entries, found.lanes, strict=True):
+            message = _message(
+                found.queue, entry, lane.key.name, lane.throttle_keys, found.leased_ns
+            )
+            answer.messages.append(message)
+    return answer.SerializeToString()
+
+
+def _message(
+    queue: str,
+    entry: Entry,
+    fairness_key: bytes,
+    throttle_keys: tuple[bytes, ...],
+    leased_ns: int,
+) -> messages_pb2.Message:
+    message = messages_pb2.Message(
+        id=id_text(entry[KEY][ID_AT:]).decode(),
+        headers=decode_headers(entry[BODY]),
+        payload=payload_of(entry[BODY]),
+        metadata=messages_pb2.MessageMetadata(
+            fairness_key=fairness_key.decode(),
+            weight=entry[WEIGHT],
+            throttle_keys=[key.decode() for key in throttle_keys],
+            attempt_count=entry[ATTEMPTS],
+            queue_id=queue,
+        ),
+    )
+    _set_time(message.timestamps.enqueued_at, entry[ENQUEUED])
+    if leased_ns:
+        _set_time(message.timestamps.leased_at, leased_ns)
+    return message
+
+
+def _set_time(field: Any, at_ns: int) -> None:
+    field.seconds, field.nanos = divmod(at_ns, _NS)
+
+
+METHODS: Final[dict[bytes, Method]] = {
+    b"/fila.v1.FilaBulk/LeaseBatch": Method(
+        LeaseCall,
+        parser(pb.LeaseBatchRequest),
+        _lease_batch,
+        "LeaseBatchRequest",
+        REQUEST_BYTES_MAX,
+    ),
+    b"/fila.v1.FilaBulk/BrowsePage": Method(
+        UnaryCall,
+        parser(pb.BrowsePageRequest),
+        _browse_page,
+        "BrowsePageRequest",
+        REQUEST_BYTES_MAX,
+    ),
+}

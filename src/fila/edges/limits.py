@@ -1,0 +1,32 @@
+"""What one client connection may have under way, whichever protocol it speaks.
+
+Owns the limits both protocols obey and the sum of unfinished messages over all connections.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ConnectionLimits(NamedTuple):
+    frame_bytes_max: int = 16 * 1024 * 1024  # FIBP's; HTTP/2 has its own
+    message_bytes_max: int = 64 * 1024 * 1024
+    assembly_streams_max: int = 16
+    inbound_bytes_max: int = 512 * 1024 * 1024  # unfinished messages of all connections
+    unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
+    outbound_bytes_max: int = 64 * 1024 * 1024  # replies beyond: no more requests
+    messages_max: int = 65_536  # in one Enqueue, Ack or Nack
+    consumers_max: int = 1_024
+    handshake_s: float = 30.0
+    close_s: float = 3.0
+    keepalive_interval_s: int = 15
+    keepalive_timeout_s: int = 10
+
+
+class Inbound:
+    """Bytes of messages that have not arrived whole, on all connections together."""
+
+    __slots__ = ("held_bytes",)
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
