@@ -1,6 +1,8 @@
 """The administrative calls: what is sent, what comes back, what it means when it fails.
 
-Owns one `Call` per operation, shared by both shells. Never touches sockets or state.
+Owns the answers' types and one `Call` per operation, shared by both shells. What a call is named in
+errors, what it is about and whether it may be repeated is told by the table of operations. Never
+touches sockets or state.
 """
 
 import json
@@ -10,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from fila.client.errors import FilaError, from_code
 from fila.wire import bodies as b
 from fila.wire import errors as codes
+from fila.wire import layouts, operation
 from fila.wire.bodies import (
     ApiKeySummary,
     FairnessKeyStats,
@@ -83,23 +86,29 @@ class Call(Generic[T]):
         return self.parse(reply)
 
 
+def call_of(body: Any, parse: Callable[[Any], T]) -> Call[T]:
+    """The call that sends this request of the table; `parse` makes its answer of the result."""
+    row = layouts.OPERATIONS[type(body)]
+    fields = body._asdict()
+    return Call(
+        operation.text(row.action, fields),
+        body,
+        layouts.RESULTS[type(body)],
+        parse,
+        operation.text(row.subject, fields),
+        row.repeatable,
+    )
+
+
 def create_queue(
     name: str, on_enqueue: str | None, on_failure: str | None, visibility_timeout_ms: int
 ) -> Call[str]:
     body = b.CreateQueue(name, on_enqueue, on_failure, visibility_timeout_ms)
-    return Call(
-        f'create queue "{name}"', body, b.CreateQueueResult, lambda r: r.queue_id, f'queue "{name}"'
-    )
+    return call_of(body, lambda r: str(r.queue_id))
 
 
 def delete_queue(queue: str) -> Call[None]:
-    return Call(
-        f'delete queue "{queue}"',
-        b.DeleteQueue(queue),
-        b.DeleteQueueResult,
-        lambda r: None,
-        f'queue "{queue}"',
-    )
+    return call_of(b.DeleteQueue(queue), _nothing)
 
 
 def list_queues() -> Call[QueueList]:
@@ -108,59 +117,27 @@ def list_queues() -> Call[QueueList]:
         queues.cluster_node_count = reply.cluster_node_count
         return queues
 
-    return Call("list queues", b.ListQueues(), b.ListQueuesResult, parse, repeatable=True)
+    return call_of(b.ListQueues(), parse)
 
 
 def get_stats(queue: str) -> Call[QueueStats]:
-    return Call(
-        f'stats of queue "{queue}"',
-        b.GetStats(queue),
-        b.GetStatsResult,
-        lambda r: QueueStats(*r[1:]),
-        f'queue "{queue}"',
-        repeatable=True,
-    )
+    return call_of(b.GetStats(queue), lambda r: QueueStats(*r[1:]))
 
 
 def set_config(key: str, value: str | None) -> Call[None]:
-    return Call(
-        f'set config "{key}"',
-        b.SetConfig(key, value or ""),
-        b.SetConfigResult,
-        lambda r: None,
-        f'config key "{key}"',
-    )
+    return call_of(b.SetConfig(key, value or ""), _nothing)
 
 
 def get_config(key: str) -> Call[str | None]:
-    return Call(
-        f'get config "{key}"',
-        b.GetConfig(key),
-        b.GetConfigResult,
-        lambda r: r.value or None,
-        f'config key "{key}"',
-        repeatable=True,
-    )
+    return call_of(b.GetConfig(key), lambda r: r.value or None)
 
 
 def list_config(prefix: str) -> Call[dict[str, str]]:
-    return Call(
-        "list config",
-        b.ListConfig(prefix),
-        b.ListConfigResult,
-        lambda r: {entry.key: entry.value for entry in r.entries},
-        repeatable=True,
-    )
+    return call_of(b.ListConfig(prefix), lambda r: {entry.key: entry.value for entry in r.entries})
 
 
 def redrive(dlq_queue: str, count: int) -> Call[int]:
-    return Call(
-        f'redrive "{dlq_queue}"',
-        b.Redrive(dlq_queue, count),
-        b.RedriveResult,
-        lambda r: r.redriven,
-        f'queue "{dlq_queue}"',
-    )
+    return call_of(b.Redrive(dlq_queue, count), lambda r: int(r.redriven))
 
 
 def explain(
@@ -170,93 +147,50 @@ def explain(
         found: dict[str, Any] = json.loads(reply.document)
         return found
 
-    return Call(
-        f'explain queue "{queue}"' if queue else "queues in short",
-        b.Explain(queue, key, message_id or "", keys_max),
-        b.ExplainResult,
-        parse,
-        f'queue "{queue}"',
-        repeatable=True,
-    )
+    return call_of(b.Explain(queue, key, message_id or "", keys_max), parse)
 
 
 def pause_queue(queue: str, reason: str) -> Call[None]:
-    what = f'pause queue "{queue}"'
-    body = b.PauseQueue(queue, reason)
-    return Call(what, body, b.PauseQueueResult, lambda r: None, f'queue "{queue}"')
+    return call_of(b.PauseQueue(queue, reason), _nothing)
 
 
 def resume_queue(queue: str) -> Call[None]:
-    what = f'resume queue "{queue}"'
-    body = b.ResumeQueue(queue)
-    return Call(what, body, b.ResumeQueueResult, lambda r: None, f'queue "{queue}"')
+    return call_of(b.ResumeQueue(queue), _nothing)
 
 
 def pause_key(queue: str, key: str, reason: str) -> Call[None]:
-    what = f'pause key "{key}" of queue "{queue}"'
-    body = b.PauseKey(queue, key, reason)
-    return Call(what, body, b.PauseKeyResult, lambda r: None, f'queue "{queue}"')
+    return call_of(b.PauseKey(queue, key, reason), _nothing)
 
 
 def resume_key(queue: str, key: str) -> Call[None]:
-    what = f'resume key "{key}" of queue "{queue}"'
-    body = b.ResumeKey(queue, key)
-    return Call(what, body, b.ResumeKeyResult, lambda r: None, f'queue "{queue}"')
+    return call_of(b.ResumeKey(queue, key), _nothing)
 
 
 def purge(queue: str, key: str | None) -> Call[int]:
-    what = f'purge queue "{queue}"'
-    body = b.Purge(queue, key)
-    return Call(what, body, b.PurgeResult, lambda r: r.purged, f'queue "{queue}"')
+    return call_of(b.Purge(queue, key), lambda r: int(r.purged))
 
 
 def create_api_key(name: str, expires_at_ms: int, is_superadmin: bool) -> Call[ApiKey]:
-    return Call(
-        f'create API key "{name}"',
-        b.CreateApiKey(name, expires_at_ms, is_superadmin),
-        b.CreateApiKeyResult,
-        lambda r: ApiKey(r.key_id, r.key, r.is_superadmin),
-        f'API key "{name}"',
-    )
+    body = b.CreateApiKey(name, expires_at_ms, is_superadmin)
+    return call_of(body, lambda r: ApiKey(r.key_id, r.key, r.is_superadmin))
 
 
 def revoke_api_key(key_id: str) -> Call[None]:
-    return Call(
-        f'revoke API key "{key_id}"',
-        b.RevokeApiKey(key_id),
-        b.RevokeApiKeyResult,
-        lambda r: None,
-        f'API key "{key_id}"',
-    )
+    return call_of(b.RevokeApiKey(key_id), _nothing)
 
 
 def list_api_keys() -> Call[list[ApiKeySummary]]:
-    return Call(
-        "list API keys",
-        b.ListApiKeys(),
-        b.ListApiKeysResult,
-        lambda r: list(r.keys),
-        repeatable=True,
-    )
+    return call_of(b.ListApiKeys(), lambda r: list(r.keys))
 
 
 def set_acl(key_id: str, permissions: Iterable[tuple[str, str]]) -> Call[None]:
     granted = tuple([Permission(kind, pattern) for kind, pattern in permissions])
-    return Call(
-        f'set ACL of API key "{key_id}"',
-        b.SetAcl(key_id, granted),
-        b.SetAclResult,
-        lambda r: None,
-        f'API key "{key_id}"',
-    )
+    return call_of(b.SetAcl(key_id, granted), _nothing)
 
 
 def get_acl(key_id: str) -> Call[Acl]:
-    return Call(
-        f'ACL of API key "{key_id}"',
-        b.GetAcl(key_id),
-        b.GetAclResult,
-        lambda r: Acl(r.key_id, r.is_superadmin, r.permissions),
-        f'API key "{key_id}"',
-        repeatable=True,
-    )
+    return call_of(b.GetAcl(key_id), lambda r: Acl(r.key_id, r.is_superadmin, r.permissions))
+
+
+def _nothing(result: Any) -> None:
+    """It is done, and that is all there is to say."""
