@@ -94,7 +94,7 @@ def test_a_frame_may_arrive_byte_by_byte(peer: Peer) -> None:
 
 
 def test_a_client_that_never_shakes_hands_is_closed(own_broker: Callable[..., Broker]) -> None:
-    with own_broker(settings={"fibp.handshake_timeout_ms": 300}) as broker:
+    with own_broker(settings={"connection.handshake_timeout_ms": 300}) as broker:
         silent, half = broker.peer(handshake=False), broker.peer(handshake=False)
         half.send_bytes(b"\x00\x00")
         began = time.monotonic()

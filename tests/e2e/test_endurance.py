@@ -91,7 +91,7 @@ def test_a_held_consumer_gets_messages_again_when_it_reads(broker: Broker, queue
 
 
 def test_replies_that_are_not_read_stop_the_requests_not_the_broker(own_broker: Make) -> None:
-    with own_broker(settings={"fibp.max_outbound_bytes": MiB}) as broker:
+    with own_broker(settings={"connection.max_outbound_bytes": MiB}) as broker:
         greedy, other = broker.peer(receive_buffer_bytes=4_096), broker.peer()
         other.set_config("long", "v" * 60_000)
         rss_before = broker.rss_bytes()
@@ -204,7 +204,7 @@ def test_large_messages_pass_one_after_another(broker: Broker, queue: str) -> No
 def test_a_message_beyond_the_limit_is_refused_and_the_connection_lives_on(
     own_broker: Make,
 ) -> None:
-    with own_broker(settings={"fibp.max_message_size": MiB}) as broker:
+    with own_broker(settings={"connection.max_message_size": MiB}) as broker:
         peer = broker.peer(frame_bytes_max=256 * 1024)
         peer.create_queue("orders")
         for size in (2 * MiB, MiB, 8 * MiB):
@@ -292,7 +292,7 @@ def test_half_assembled_messages_are_bounded(own_broker: Make) -> None:
 
 def test_unfinished_messages_of_all_connections_together_are_bounded(own_broker: Make) -> None:
     """Thirty clients send most of a large frame and stay: those over the limit are sent away."""
-    with own_broker(settings={"fibp.max_inbound_bytes": 64 * MiB}) as broker:
+    with own_broker(settings={"connection.max_inbound_bytes": 64 * MiB}) as broker:
         rss_before = broker.rss_bytes()
         crowd = [broker.peer() for _ in range(30)]
         refused = 0

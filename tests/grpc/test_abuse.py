@@ -147,7 +147,7 @@ def test_a_message_that_is_promised_and_never_sent(victim: Broker) -> None:
 def test_large_messages_that_are_never_finished_are_bounded_per_connection(
     own_broker: Callable[..., Broker],
 ) -> None:
-    with own_broker(settings={"fibp.max_message_size": 4_000_000}) as broker:
+    with own_broker(settings={"connection.max_message_size": 4_000_000}) as broker:
         before = broker.rss_bytes()
         with RawPeer(broker.address).settle() as peer:
             streams = []
@@ -288,7 +288,7 @@ def test_mutated_calls(victim: Broker) -> None:
 
 
 def test_two_hundred_slow_connections(own_broker: Callable[..., Broker]) -> None:
-    with own_broker(settings={"fibp.handshake_timeout_ms": 1_500}) as broker:
+    with own_broker(settings={"connection.handshake_timeout_ms": 1_500}) as broker:
         slow = [socket.create_connection(broker.address, timeout=10) for _ in range(200)]
         words = HELLO + headers(1)[:20]
         for at in range(len(words)):
@@ -345,7 +345,7 @@ def _drain(peer: RawPeer) -> set[int]:
 def test_whole_messages_of_calls_that_never_finish_are_bounded(
     own_broker: Callable[..., Broker],
 ) -> None:
-    with own_broker(settings={"fibp.max_message_size": 1_000_000}) as broker:
+    with own_broker(settings={"connection.max_message_size": 1_000_000}) as broker:
         before = broker.rss_bytes()
         with RawPeer(broker.address).settle() as peer:
             refused: set[int] = set()
@@ -372,7 +372,10 @@ def test_whole_messages_of_calls_that_never_finish_are_bounded(
 def test_unfinished_messages_of_many_connections_are_bounded_together(
     own_broker: Callable[..., Broker],
 ) -> None:
-    settings = {"fibp.max_inbound_bytes": 20_000_000, "fibp.max_message_size": 16_000_000}
+    settings = {
+        "connection.max_inbound_bytes": 20_000_000,
+        "connection.max_message_size": 16_000_000,
+    }
     with own_broker(settings=settings) as broker:
         peers = [RawPeer(broker.address).settle() for _ in range(8)]
         refused = 0

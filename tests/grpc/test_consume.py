@@ -134,7 +134,9 @@ def test_acknowledgements_and_deliveries_do_not_wait_for_each_other(
 def test_a_client_that_does_not_read_blocks_nobody_and_costs_little(
     own_broker: Callable[..., Broker], queue: str
 ) -> None:
-    broker = own_broker(settings={"fibp.prefetch": 65_535, "fibp.prefetch_bytes": 400_000_000})
+    broker = own_broker(
+        settings={"connection.prefetch": 65_535, "connection.prefetch_bytes": 400_000_000}
+    )
     with broker, Client(broker.address) as client:
         client.create_queue(queue)
         payload = b"x" * 10_000
@@ -185,7 +187,7 @@ def test_a_stopping_broker_ends_the_stream(own_broker: Callable[..., Broker], qu
 def test_more_consumers_than_allowed_are_refused(
     own_broker: Callable[..., Broker], queue: str
 ) -> None:
-    broker = own_broker(settings={"fibp.max_consumers_per_connection": 2})
+    broker = own_broker(settings={"connection.max_consumers": 2})
     with broker, Client(broker.address) as client:
         client.create_queue(queue)
         kept = [client.consume(queue) for _ in range(2)]

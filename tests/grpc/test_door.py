@@ -101,7 +101,7 @@ def test_http_1_gets_no_answer_that_it_could_mistake(broker: Broker) -> None:
 
 
 def test_who_says_nothing_is_not_waited_for_forever(own_broker: Callable[..., Broker]) -> None:
-    with own_broker(settings={"fibp.handshake_timeout_ms": 300}) as broker:
+    with own_broker(settings={"connection.handshake_timeout_ms": 300}) as broker:
         for words in (b"", b"PRI * HT", frames.PREFACE, frames.PREFACE + frames.settings({})):
             with socket.create_connection(broker.address, timeout=5) as opened:
                 opened.sendall(words)
@@ -112,7 +112,7 @@ def test_who_says_nothing_is_not_waited_for_forever(own_broker: Callable[..., Br
 
 
 def test_who_called_once_may_be_silent_for_long(own_broker: Callable[..., Broker]) -> None:
-    broker = own_broker(settings={"fibp.handshake_timeout_ms": 300})
+    broker = own_broker(settings={"connection.handshake_timeout_ms": 300})
     with broker, RawPeer(broker.address) as peer:
         peer.send(peer.open(ENQUEUE), b"")
         time.sleep(0.8)

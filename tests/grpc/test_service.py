@@ -151,7 +151,7 @@ def test_a_message_of_many_megabytes_goes_both_ways(client: Client, queue: str) 
 def test_a_request_above_the_limit_is_refused_and_the_connection_goes_on(
     own_broker: object, queue: str
 ) -> None:
-    broker: Broker = own_broker(settings={"fibp.max_message_size": 1_000_000})  # type: ignore[operator]
+    broker: Broker = own_broker(settings={"connection.max_message_size": 1_000_000})  # type: ignore[operator]
     with broker, Client(broker.address) as client:
         client.create_queue(queue)
         client.enqueue(queue, b"x" * 999_000)
@@ -164,7 +164,7 @@ def test_a_request_above_the_limit_is_refused_and_the_connection_goes_on(
 
 
 def test_more_messages_than_a_request_may_hold_are_refused(own_broker: object, queue: str) -> None:
-    broker: Broker = own_broker(settings={"fibp.max_messages_per_request": 10})  # type: ignore[operator]
+    broker: Broker = own_broker(settings={"connection.max_messages_per_request": 10})  # type: ignore[operator]
     with broker, Client(broker.address) as client:
         client.create_queue(queue)
         client.enqueue(queue, *[b"x"] * 10)

@@ -88,7 +88,7 @@ def test_what_was_answered_before_a_malformed_request_counts(client: Client, que
 
 def test_a_client_that_reads_no_answers_has_to_wait(own_broker: object, queue: str) -> None:
     """Its requests stay in its own socket; the broker's memory does not grow with them."""
-    broker: Broker = own_broker(settings={"fibp.max_unsent_bytes": 65_536})  # type: ignore[operator]
+    broker: Broker = own_broker(settings={"connection.max_unsent_bytes": 65_536})  # type: ignore[operator]
     with broker, Client(broker.address) as client:
         client.create_queue(queue)
         sent = 0

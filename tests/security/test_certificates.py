@@ -45,7 +45,8 @@ def settings(pair: Certificate, ca: Path | None = None) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def secured(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Certificates on both sides, and little patience."""
-    every = settings(world.server, world.authority.cert) | {"fibp.handshake_timeout_ms": 1_000}
+    patience = {"connection.handshake_timeout_ms": 1_000}
+    every = settings(world.server, world.authority.cert) | patience
     with Broker(tmp_path_factory.mktemp("mtls") / "data", settings=every) as started:
         yield started
 
@@ -213,7 +214,7 @@ def test_two_hundred_slow_handshakes_are_timed_out(secured: Broker, world: World
 
 
 def test_a_tls_client_at_a_plain_port_is_refused(tmp_path: Path, world: World) -> None:
-    every = {"fibp.handshake_timeout_ms": 1_000}
+    every = {"connection.handshake_timeout_ms": 1_000}
     with Broker(tmp_path / "data", settings=every) as broker:
         with (
             socket.create_connection(broker.address, timeout=5) as plain,

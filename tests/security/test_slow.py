@@ -59,7 +59,7 @@ def test_two_hundred_slow_connections_are_closed_and_nobody_else_waits(
     tmp_path: Path, listener: str, words: Callable[[], bytes]
 ) -> None:
     kind = LISTENERS[listener]
-    settings = {**kind.settings, "fibp.handshake_timeout_ms": PATIENCE_MS}
+    settings = {**kind.settings, "connection.handshake_timeout_ms": PATIENCE_MS}
     with kind._replace(settings=settings).broker(tmp_path / "data") as broker:
         begun = time.monotonic()
         slow = [socket.create_connection(broker.address, timeout=10) for _ in range(CONNECTIONS)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fila.server import config
-from fila.server.config import ConfigError, Loaded, load
+from fila.server.config import MOVED, RETIRED, ConfigError, Loaded, load
 from fila.server.settings import Settings
 
 
@@ -122,6 +122,34 @@ def test_an_unknown_key_is_a_warning_that_names_the_nearest(
     assert "is ignored" in warning
     assert (f'did you mean "{nearest}"?' in warning) is (nearest is not None)
     assert loaded.settings == Settings()
+
+
+def test_a_setting_that_moved_works_under_its_old_name_with_a_warning() -> None:
+    write("[fibp]\nprefetch = 7\nmax_consumers_per_connection = 3\n")
+    loaded = load_with({"FILA_FIBP__HANDSHAKE_TIMEOUT_MS": "500"})
+    connection = loaded.settings.connection
+    assert (connection.prefetch, connection.max_consumers) == (7, 3)
+    assert connection.handshake_timeout_ms == 500
+    assert len(loaded.warnings) == 3
+    assert any(
+        "fibp.max_consumers_per_connection is called connection.max_consumers now" in one
+        for one in loaded.warnings
+    )
+
+
+def test_every_moved_setting_has_a_place_and_no_retired_one_has() -> None:
+    settings = load_with().settings
+    for (section, old), (place, new) in MOVED.items():
+        assert not hasattr(getattr(settings, section), old)
+        assert hasattr(getattr(settings, place), new)
+    for section, old in RETIRED:
+        assert not hasattr(getattr(settings, section), old)
+
+
+def test_a_setting_without_effect_is_a_warning_that_says_so() -> None:
+    write("[scheduler]\nidle_timeout_ms = 100\n")
+    (warning,) = load_with().warnings
+    assert "scheduler.idle_timeout_ms has no effect (nothing polls); remove it" in warning
 
 
 def test_an_unknown_variable_is_a_warning_and_those_of_others_are_not() -> None:

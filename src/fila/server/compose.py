@@ -265,8 +265,8 @@ def core_settings(settings: Settings) -> CoreSettings:
     return CoreSettings(
         quantum=settings.scheduler.quantum,
         window_bytes_total=settings.storage.window_bytes,
-        prefetch_default=settings.fibp.prefetch,
-        prefetch_bytes=settings.fibp.prefetch_bytes,
+        prefetch_default=settings.connection.prefetch,
+        prefetch_bytes=settings.connection.prefetch_bytes,
         idempotency_keys_max=settings.idempotency.max_keys,
         idempotency_ms=settings.idempotency.window_ms,
     )
@@ -280,17 +280,17 @@ def http2_limits(settings: Settings) -> Http2Limits:
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    fibp = settings.fibp
+    connection = settings.connection
     return ConnectionLimits(
-        frame_bytes_max=fibp.max_frame_size,
-        message_bytes_max=fibp.max_message_size,
-        inbound_bytes_max=fibp.max_inbound_bytes,
-        messages_max=fibp.max_messages_per_request,
-        unsent_bytes_max=fibp.max_unsent_bytes,
-        outbound_bytes_max=fibp.max_outbound_bytes,
-        consumers_max=fibp.max_consumers_per_connection,
-        handshake_s=fibp.handshake_timeout_ms / 1000,
-        close_s=fibp.close_timeout_ms / 1000,
-        keepalive_interval_s=fibp.keepalive_interval_secs,
-        keepalive_timeout_s=fibp.keepalive_timeout_secs,
+        frame_bytes_max=settings.fibp.max_frame_size,
+        message_bytes_max=connection.max_message_size,
+        inbound_bytes_max=connection.max_inbound_bytes,
+        messages_max=connection.max_messages_per_request,
+        unsent_bytes_max=connection.max_unsent_bytes,
+        outbound_bytes_max=connection.max_outbound_bytes,
+        consumers_max=connection.max_consumers,
+        handshake_s=connection.handshake_timeout_ms / 1000,
+        close_s=connection.close_timeout_ms / 1000,
+        keepalive_interval_s=connection.keepalive_interval_secs,
+        keepalive_timeout_s=connection.keepalive_timeout_secs,
     )

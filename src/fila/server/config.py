@@ -26,6 +26,29 @@ ALIASES = {
     ("tls", "server_key"): "key_file",
     ("tls", "ca_cert"): "ca_file",
 }
+# Settings that moved: the old name works, with a warning.
+MOVED = {
+    ("fibp", old): ("connection", new)
+    for old, new in (
+        ("max_message_size", "max_message_size"),
+        ("max_inbound_bytes", "max_inbound_bytes"),
+        ("max_messages_per_request", "max_messages_per_request"),
+        ("max_unsent_bytes", "max_unsent_bytes"),
+        ("max_outbound_bytes", "max_outbound_bytes"),
+        ("max_consumers_per_connection", "max_consumers"),
+        ("prefetch", "prefetch"),
+        ("prefetch_bytes", "prefetch_bytes"),
+        ("handshake_timeout_ms", "handshake_timeout_ms"),
+        ("close_timeout_ms", "close_timeout_ms"),
+        ("keepalive_interval_secs", "keepalive_interval_secs"),
+        ("keepalive_timeout_secs", "keepalive_timeout_secs"),
+    )
+}
+# Settings that are gone, and why nothing is missing without them.
+RETIRED = {
+    ("scheduler", "command_channel_capacity"): "there is no channel",
+    ("scheduler", "idle_timeout_ms"): "nothing polls",
+}
 _SPECIAL = {
     "FILA_PORT_FILE",
     "FILA_FIBP_PORT_FILE",
@@ -127,6 +150,14 @@ def _set_known(
     if section not in _sections():
         warnings.append(_unknown(f"{where}: [{section}]", section, _sections()))
         return settings
+    if (section, key) in RETIRED:
+        why = RETIRED[section, key]
+        warnings.append(f"{where}: {section}.{key} has no effect ({why}); remove it")
+        return settings
+    if (section, key) in MOVED:
+        name = ".".join(MOVED[section, key])
+        warnings.append(f"{where}: {section}.{key} is called {name} now; the old name still works")
+        section, key = MOVED[section, key]
     key = ALIASES.get((section, key), key)
     known = [one.name for one in fields(getattr(settings, section))]
     if key not in known:

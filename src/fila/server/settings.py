@@ -71,22 +71,12 @@ class SchedulerSettings:
         low=1,
         high=100_000,
     )
-    command_channel_capacity: int = setting(
-        10_000, "Accepted for older configuration files; has no effect, there is no channel.", low=1
-    )
-    idle_timeout_ms: int = setting(
-        100, "Accepted for older configuration files; has no effect, nothing polls.", low=1
-    )
 
 
 @dataclass(frozen=True)
-class FibpSettings:
-    """The binary protocol."""
+class ConnectionSettings:
+    """What one client connection may have under way, over FIBP and gRPC alike."""
 
-    listen_addr: str = setting("", "When given, overrides `server.listen_addr`.")
-    max_frame_size: int = setting(
-        16 * MiB, "Largest frame in bytes; larger messages are continued.", low=4_096, high=16 * MiB
-    )
     max_message_size: int = setting(
         64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
     )
@@ -102,7 +92,7 @@ class FibpSettings:
     max_outbound_bytes: int = setting(
         64 * MiB, "Unread replies after which a connection is not read from.", low=MiB
     )
-    max_consumers_per_connection: int = setting(1_024, "Consumers on one connection.", low=1)
+    max_consumers: int = setting(1_024, "Consumers on one connection.", low=1)
     prefetch: int = setting(
         256, "Unacknowledged messages a consumer may hold by default.", low=1, high=65_535
     )
@@ -120,8 +110,18 @@ class FibpSettings:
 
 
 @dataclass(frozen=True)
+class FibpSettings:
+    """The binary protocol. What it has in common with gRPC is set in `[connection]`."""
+
+    listen_addr: str = setting("", "When given, overrides `server.listen_addr`.")
+    max_frame_size: int = setting(
+        16 * MiB, "Largest frame in bytes; larger messages are continued.", low=4_096, high=16 * MiB
+    )
+
+
+@dataclass(frozen=True)
 class GrpcSettings:
-    """gRPC on the same port. What both protocols need is set in `[fibp]`."""
+    """gRPC on the same port. What it has in common with FIBP is set in `[connection]`."""
 
     max_streams_per_connection: int = setting(
         1_000, "Calls one connection may have open; clients wait with more.", low=1, high=100_000
@@ -285,6 +285,7 @@ class Settings:
     server: ServerSettings = field(default_factory=ServerSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    connection: ConnectionSettings = field(default_factory=ConnectionSettings)
     fibp: FibpSettings = field(default_factory=FibpSettings)
     grpc: GrpcSettings = field(default_factory=GrpcSettings)
     idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)

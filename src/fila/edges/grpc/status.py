@@ -9,7 +9,6 @@ from fila.edges.grpc import fields
 from fila.wire import errors
 
 OK: Final = 0
-CANCELLED: Final = 1
 INVALID_ARGUMENT: Final = 3
 DEADLINE_EXCEEDED: Final = 4
 NOT_FOUND: Final = 5

@@ -42,7 +42,6 @@ class HttpLimits(NamedTuple):
     request_s: float = 10.0  # from its first byte, or the connection's start, to its last
     idle_s: float = 30.0  # between requests
     stuck_s: float = 30.0  # a client that takes nothing of its answer
-    keep_alive_s: float = 15.0  # a comment for a stream that has nothing to say
     connections_max: int = 256
     streams_max: int = 64
 

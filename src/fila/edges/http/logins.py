@@ -22,7 +22,6 @@ LOGINS_MAX: Final = 1_000
 FAILURES_MAX: Final = 10
 FAILURES_MS: Final = 60_000
 ADDRESSES_MAX: Final = 10_000
-_NOBODY: Final = Identity("", False, "")
 
 
 class Visitor(NamedTuple):
