@@ -31,18 +31,8 @@ def fits(one: Options) -> bool:
     return (
         one[1] <= DELAY_MS_MAX
         and len(one[2]) <= IDEMPOTENCY_KEY_BYTES_MAX
-        and _assignment_fault(one[3], one[5]) is None
+        and _assignment_fits(one[3], one[5])
     )
-
-
-def fault_of(one: Options) -> str | None:
-    """What is out of bounds, if anything."""
-    if one.delay_ms > DELAY_MS_MAX:
-        return f"delay_ms: {one.delay_ms} is more than {DELAY_MS_MAX}, a year"
-    if len(one.idempotency_key) > IDEMPOTENCY_KEY_BYTES_MAX:
-        size = len(one.idempotency_key)
-        return f"idempotency_key: {size} bytes; use at most {IDEMPOTENCY_KEY_BYTES_MAX}"
-    return _assignment_fault(one.fairness_key, one.throttle_keys)
 
 
 def assignment_of(one: Options) -> Assignment:
@@ -51,16 +41,12 @@ def assignment_of(one: Options) -> Assignment:
 
 
 @lru_cache(maxsize=4_096)
-def _assignment_fault(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> str | None:
-    if len(fairness_key) > FAIRNESS_KEY_BYTES_MAX:
-        size = len(fairness_key)
-        return f"fairness_key: {size} bytes; use at most {FAIRNESS_KEY_BYTES_MAX}"
-    if len(throttle_keys) > THROTTLE_KEYS_MAX:
-        return f"throttle_keys: {len(throttle_keys)}; use at most {THROTTLE_KEYS_MAX}"
-    for key in throttle_keys:
-        if not 1 <= len(key) <= THROTTLE_KEY_BYTES_MAX:
-            return f"throttle_keys: {len(key)} bytes; use 1 to {THROTTLE_KEY_BYTES_MAX}"
-    return None
+def _assignment_fits(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> bool:
+    return (
+        len(fairness_key) <= FAIRNESS_KEY_BYTES_MAX
+        and len(throttle_keys) <= THROTTLE_KEYS_MAX
+        and all(1 <= len(key) <= THROTTLE_KEY_BYTES_MAX for key in throttle_keys)
+    )
 
 
 @lru_cache(maxsize=4_096)  # bulk writers name few places often

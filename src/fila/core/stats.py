@@ -32,14 +32,6 @@ class BucketStats(NamedTuple):
     waiting: int = 0  # lanes in line for it, of all queues
 
 
-class ConsumerStats(NamedTuple):
-    id: str
-    prefetch: int
-    in_flight: int
-    ready: bool  # would be handed a message now
-    held: bool  # its client does not read
-
-
 class QueueStats(NamedTuple):
     depth: int
     in_flight: int
@@ -54,7 +46,6 @@ class QueueStats(NamedTuple):
     stall_ns: int  # how long no consumer had credit, or the queue was paused, in all
     pause: Pause | None
     key_pauses: dict[bytes, Pause]  # also of keys without messages
-    members: list[ConsumerStats]
 
 
 class QueueSummary(NamedTuple):
@@ -103,7 +94,6 @@ def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
         queue.stall_at(state.now),
         queue.pause,
         dict(itertools.islice(queue.key_pauses.items(), keys_max)),
-        [_member(one) for one in itertools.islice(queue.consumers.values(), keys_max)],
     )
 
 
@@ -127,8 +117,3 @@ def summaries(state: State) -> list[QueueSummary]:
         QueueSummary(name, queue.pending, len(queue.leased), len(queue.consumers), queue.pause)
         for name, queue in sorted(state.queues.items())
     ]
-
-
-def _member(consumer: Consumer) -> ConsumerStats:
-    in_flight = consumer.prefetch - consumer.credit_messages
-    return ConsumerStats(consumer.id, consumer.prefetch, in_flight, consumer.ready, consumer.held)

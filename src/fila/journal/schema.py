@@ -9,8 +9,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-TABLES: Final = ("events", "messages", "config")
-
 _TYPES: Final[dict[str, Any]] = {
     "int32": pa.int32(),
     "int64": pa.int64(),

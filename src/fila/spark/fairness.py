@@ -28,7 +28,6 @@ from fila.spark.gaps import Gap, incomplete
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-MS_PER_S: Final = 1_000
 # Events that tell a key's counts, and those of them whose weight becomes the key's.
 _COUNTING: Final = (
     "enqueued", "requeued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven",

@@ -7,14 +7,12 @@ payload it is the column `payload`, or else the whole row as JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as fn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-FORMATS: Final = ("csv", "json", "parquet")
 
 
 class Mapped(NamedTuple):

@@ -19,7 +19,6 @@ from fila.spark.java import find_java
 from fila.spark.session import package_zip
 
 CLIENT: Final = "client"
-CLUSTER: Final = "cluster"
 _MAIN: Final = """import sys
 
 from fila.cli.main import main
