@@ -14,7 +14,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format sdk simulate bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
+.PHONY: help setup run test check format generate sdk simulate bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ check: $(READY)  ## ruff, generated files, mypy --strict, import contracts
 	@$(BIN)/ruff check src tests bench spec tools
 	@$(BIN)/ruff format --check src tests bench spec tools
 	@$(BIN)/python tools/generate_sync.py --check
+	@$(BIN)/python spec/wire/make.py --check
+	@$(BIN)/python spec/vectors/make.py --check
+	@$(BIN)/python spec/proto/make.py --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest tests/dashboard/test_build.py
@@ -67,6 +70,12 @@ format: $(READY)  ## format and fix what ruff can
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py
+
+generate: $(READY)  ## make again what comes from the table of operations and the .proto files
+	@$(BIN)/python spec/wire/make.py
+	@$(BIN)/python spec/vectors/make.py
+	@$(BIN)/python spec/proto/make.py
+	@$(MAKE) --no-print-directory sdk docs
 
 simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))

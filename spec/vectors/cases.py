@@ -524,3 +524,34 @@ MALFORMED: list[tuple[str, Any, str, str]] = [
     ("acl with more entries than bytes", b.SetAcl, "00016bffff0000", "permissions"),
     ("error without metadata", b.Error, "010000", "metadata"),
 ]
+
+
+# An operation nobody wrote a case for still has a vector: every field with a value.
+
+
+def examples() -> list[tuple[str, int, tuple[Any, ...]]]:
+    told = {type(body) for _, _, body in CONTROL + HOT + BULK + ADMIN}
+    return [
+        (f"{body_type.__name__} with every field", 1, _example(body_type, layout))
+        for body_type, layout in layouts.LAYOUTS.items()
+        if body_type not in told
+    ]
+
+
+def _example(record: Any, layout: layouts.Layout) -> Any:
+    return record(*[_example_value(name, kind) for name, kind in layout.items()])
+
+
+def _example_value(name: str, kind: Any) -> Any:
+    if isinstance(kind, layouts.ListOf):
+        return (_example(kind.item, layouts.ITEM_LAYOUTS[kind.item]),)
+    values: dict[str, Any] = {
+        "string": name,
+        "string?": name,
+        "bytes": name.encode(),
+        "map": {name: "value"},
+        "string[]": (name,),
+        "bool": True,
+        "f64": 1.5,
+    }
+    return values.get(kind.removeprefix("optional "), len(name))

@@ -42,6 +42,7 @@ def files() -> dict[Path, tuple[str, list[dict[str, Any]]]]:
     hot += [decode_only(*case) for case in cases.decode_only_hot()]
     admin = [whole(*case) for case in cases.ADMIN]
     admin += [decode_only(*case) for case in cases.decode_only_admin()]
+    admin += [whole(*case) for case in cases.examples()]
     return {
         HERE.parent / "errors.json": ("errors", catalogue()),
         HERE.parent / "operations.json": ("operations", operations()),
