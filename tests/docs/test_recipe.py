@@ -33,7 +33,7 @@ PLACES = {
         "from fila.wire.bodies import ApiKeySummary",
     ],
     "src/fila/cli/queue.py": [
-        "    stops.add_parsers(inner)",
+        "    pause_purge.add_parsers(inner)",
         '    if args.verb == "list":',
         "def _list(",
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection, pauses, peek, stats, stops
+from fila.cli import connection, pause_purge, pauses, peek, stats
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
@@ -63,7 +63,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila queue list\n  fila queue list --json | jq -r '.queues[].name'",
     )
 
-    stops.add_parsers(inner)
+    pause_purge.add_parsers(inner)
 
     inspect = command(
         inner,
@@ -78,8 +78,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.verb in stops.VERBS:
-        return stops.run(args)
+    if args.verb in pause_purge.VERBS:
+        return pause_purge.run(args)
     if args.verb == "create":
         return _create(args)
     if args.verb == "delete":
