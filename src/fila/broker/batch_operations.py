@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.core.browse import Page, StoredPage
-from fila.core.rejection import OK, Rejection, invalid_value, queue_not_found
+from fila.core.rejection import OK, Rejection, invalid_value
 from fila.security.permission import CONSUME
 from fila.wire import bodies as b
 from fila.wire.fields import LIST_ITEMS_MAX
@@ -39,14 +39,12 @@ def release_batch(session: Session, request: b.ReleaseBatch) -> b.ReleaseBatchRe
 
 def list_batches(session: Session, request: b.ListBatches) -> b.ListBatchesResult | Rejection:
     """The open batches, oldest first."""
-    found = session.broker.machine.state.queues.get(request.queue)
-    if found is None:
-        return queue_not_found(request.queue)
-    opened = [batch for batch in found.batches.values() if batch.leases]
-    opened.sort(key=lambda batch: batch.leased_ns)
+    found = session.broker.machine.view.open_batches(request.queue, LIST_ITEMS_MAX)
+    if isinstance(found, Rejection):
+        return found
     batches = [
-        b.OpenBatch(one.name, one.messages(), one.leased_ns // _MS, one.expires_ns // _MS)
-        for one in opened[:LIST_ITEMS_MAX]
+        b.OpenBatch(one.name, one.messages, one.leased_ns // _MS, one.expires_ns // _MS)
+        for one in found
     ]
     return b.ListBatchesResult(OK, tuple(batches))
 

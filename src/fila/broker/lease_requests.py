@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fila.core import rejection
-from fila.core.command import ENTRIES
+from fila.core.command import TOLD_ENTRIES
 from fila.core.effect import BatchLeased
 from fila.core.rejection import Rejection
 
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     visibility_ms: int
     wait_ms: int
     count_attempt: bool
-    told: int = ENTRIES
+    told: int = TOLD_ENTRIES
 
 
 class LeaseRequests:

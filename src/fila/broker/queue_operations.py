@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import explaining
-from fila.core import stats
 from fila.core.rejection import OK, Rejection
 from fila.wire import bodies as b
 from fila.wire.fields import LIST_ITEMS_MAX
@@ -31,7 +30,7 @@ def delete_queue(session: Session, request: b.DeleteQueue) -> b.DeleteQueueResul
 
 
 def get_stats(session: Session, request: b.GetStats) -> b.GetStatsResult | Rejection:
-    found = stats.stats(session.broker.machine, request.queue, LIST_ITEMS_MAX)
+    found = session.broker.machine.view.stats(request.queue, LIST_ITEMS_MAX)
     if isinstance(found, Rejection):
         return found
     return b.GetStatsResult(
@@ -59,7 +58,7 @@ def get_stats(session: Session, request: b.GetStats) -> b.GetStatsResult | Rejec
 def list_queues(session: Session, request: b.ListQueues) -> b.ListQueuesResult:
     queues = [
         b.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0)
-        for one in stats.summaries(session.broker.machine)
+        for one in session.broker.machine.view.summaries()
         if session.guard.sees(session.identity, one.name)
     ]
     return b.ListQueuesResult(OK, 0, tuple(queues))
@@ -70,11 +69,11 @@ def set_config(session: Session, request: b.SetConfig) -> b.SetConfigResult | Re
 
 
 def get_config(session: Session, request: b.GetConfig) -> b.GetConfigResult:
-    return b.GetConfigResult(OK, session.broker.machine.state.config.get(request.key, ""))
+    return b.GetConfigResult(OK, session.broker.machine.view.config.get(request.key, ""))
 
 
 def list_config(session: Session, request: b.ListConfig) -> b.ListConfigResult:
-    config = session.broker.machine.state.config
+    config = session.broker.machine.view.config
     entries = [
         b.ConfigEntry(key, value)
         for key, value in sorted(config.items())

@@ -6,7 +6,6 @@ import itertools
 from typing import NamedTuple
 
 from fila.core.fairness import FairnessKey
-from fila.core.lease import Consumer
 from fila.core.pause import Pause
 from fila.core.queue import Counters, Queue
 from fila.core.rejection import Rejection, queue_not_found

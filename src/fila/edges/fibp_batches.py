@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from fila.broker import batch_operations
 from fila.broker.lease_requests import Wanted
 from fila.broker.session import Session
-from fila.core.browse import Seen, ready_ns
-from fila.core.command import COUNTED, ENTRIES, STORED
+from fila.core.browse import Seen
+from fila.core.command import TOLD_COUNTED, TOLD_ENTRIES, TOLD_STORED
 from fila.core.effect import BatchLeased
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry, Lane
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, message_id, ready_ns
 from fila.core.rejection import Rejection, invalid_value
-from fila.core.rows import ID_AT
 from fila.edges import arrow
+from fila.edges.lane_fields import LaneFields
 from fila.wire import bodies, bulk, errors, hot, layouts
 from fila.wire import opcodes as op
 from fila.wire.forms import ARROW, COUNT, MESSAGES
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
 
 _MS: Final = 1_000_000
-_TOLD: Final = {MESSAGES: ENTRIES, ARROW: STORED, COUNT: COUNTED}
+_TOLD: Final = {MESSAGES: TOLD_ENTRIES, ARROW: TOLD_STORED, COUNT: TOLD_COUNTED}
 
 
 def lease_batch(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
@@ -63,15 +63,16 @@ def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
     else:
         queue = hot.queue_field(found.queue.encode())
         leased_ms = found.leased_ns // _MS
+        fields = LaneFields()
         body = hot.encode_delivery(
             [
                 (
-                    entry[KEY][ID_AT:],
+                    message_id(entry),
                     queue,
                     entry[BODY],
-                    _label(lane, entry),
+                    fields.of(lane, entry[WEIGHT]),
                     entry[ATTEMPTS],
-                    entry[ENQUEUED] // _MS,
+                    entry[ENQUEUED_NS] // _MS,
                     leased_ms,
                 )
                 for entry, lane in zip(found.entries, found.lanes, strict=True)
@@ -119,25 +120,16 @@ def _browsed(messages: list[Seen]) -> list[bulk.BrowsedItem]:
             fields[key] = field
         items.append(
             (
-                entry[KEY][ID_AT:],
+                message_id(entry),
                 entry[BODY],
                 field,
                 entry[ATTEMPTS],
-                entry[ENQUEUED] // _MS,
+                entry[ENQUEUED_NS] // _MS,
                 ready_ns(entry) // _MS,
                 state,
             )
         )
     return items
-
-
-def _label(lane: Lane, entry: Entry) -> bytes:
-    """The lane's keys as they travel, remembered with the lane as deliveries do."""
-    weight = entry[WEIGHT]
-    if lane.label_weight != weight:
-        lane.label = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
-        lane.label_weight = weight
-    return lane.label
 
 
 def _form_fault(form: int) -> Rejection | None:

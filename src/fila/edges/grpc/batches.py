@@ -6,12 +6,10 @@ from typing import Any, Final
 
 from fila.broker import batch_operations
 from fila.broker.lease_requests import Wanted
-from fila.core.browse import ready_ns
-from fila.core.command import ENTRIES, STORED
+from fila.core.command import TOLD_ENTRIES, TOLD_STORED
 from fila.core.effect import BatchLeased
-from fila.core.lane import ATTEMPTS, BODY, ENQUEUED, KEY, WEIGHT, Entry
+from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, Entry, message_id, ready_ns
 from fila.core.rejection import Rejection
-from fila.core.rows import ID_AT
 from fila.edges import arrow
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Method, UnaryCall, parser
@@ -63,7 +61,7 @@ class LeaseCall(UnaryCall):
             request.visibility_ms,
             request.wait_ms,
             request.count_attempt,
-            STORED if request.as_arrow else ENTRIES,
+            TOLD_STORED if request.as_arrow else TOLD_ENTRIES,
         )
         asked = self.session.leases.lease(request.queue, request.name, wanted, done)
         if isinstance(asked, Rejection):
@@ -135,7 +133,7 @@ def _message(
     leased_ns: int,
 ) -> messages_pb2.Message:
     message = messages_pb2.Message(
-        id=id_text(entry[KEY][ID_AT:]).decode(),
+        id=id_text(message_id(entry)).decode(),
         headers=decode_headers(entry[BODY]),
         payload=payload_of(entry[BODY]),
         metadata=messages_pb2.MessageMetadata(
@@ -146,7 +144,7 @@ def _message(
             queue_id=queue,
         ),
     )
-    _set_time(message.timestamps.enqueued_at, entry[ENQUEUED])
+    _set_time(message.timestamps.enqueued_at, entry[ENQUEUED_NS])
     if leased_ns:
         _set_time(message.timestamps.leased_at, leased_ns)
     return message
