@@ -1,0 +1,3 @@
+module github.com/faiscadev/fila/sdks/go
+
+go 1.23
