@@ -82,7 +82,10 @@ func (c *Client) Close() error {
 		}()
 	}
 	closing.Wait()
-	c.announce(Event{Kind: EventClosed, Addr: c.seed.addr})
+	if c.seed.endedByItself() == nil {
+		c.announce(Event{Kind: EventClosed, Addr: c.seed.addr})
+	}
+	c.events.flush(goodbye)
 	return nil
 }
 
@@ -98,6 +101,9 @@ func (c *Client) Drain(ctx context.Context) error {
 	c.draining = true
 	c.mu.Unlock()
 	c.stopConsumers()
+	for _, l := range c.links() {
+		l.flush()
+	}
 	err := c.loops.wait(ctx)
 	if err == nil {
 		err = c.calls.wait(ctx)

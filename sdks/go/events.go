@@ -51,6 +51,7 @@ type announcer struct {
 	call    func(Event)
 	mu      sync.Mutex
 	waiting []Event
+	idle    chan struct{} // closed when all events were handed over; nil when there were none
 	busy    bool
 }
 
@@ -63,6 +64,7 @@ func (a *announcer) announce(e Event) {
 	a.waiting = append(a.waiting, e)
 	if !a.busy {
 		a.busy = true
+		a.idle = make(chan struct{})
 		go a.run()
 	}
 }
@@ -74,6 +76,7 @@ func (a *announcer) run() {
 		a.waiting = nil
 		if len(events) == 0 {
 			a.busy = false
+			close(a.idle)
 			a.mu.Unlock()
 			return
 		}
@@ -81,5 +84,22 @@ func (a *announcer) run() {
 		for _, e := range events {
 			a.call(e)
 		}
+	}
+}
+
+// flush waits until the events so far were handed over, for a while: a handler may itself be the one
+// who closes the client.
+func (a *announcer) flush(patience time.Duration) {
+	a.mu.Lock()
+	idle := a.idle
+	a.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
 	}
 }

@@ -321,6 +321,28 @@ func (l *link) withdraw(r *request) {
 	}
 }
 
+// flush sends what lingers at once, now and later.
+func (l *link) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k := range l.collectors {
+		if l.collectors[k].mode.kind == batchLinger {
+			l.collectors[k].mode = Auto()
+		}
+	}
+	l.wake.Signal()
+}
+
+// endedByItself is why the link ended before anybody closed it, nil if it did not.
+func (l *link) endedByItself() *Error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil || l.ended.sentinel == ErrClosed {
+		return nil
+	}
+	return l.ended
+}
+
 func (l *link) whyEnded() *Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
