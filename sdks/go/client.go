@@ -168,28 +168,24 @@ type errCallTimeout time.Duration
 
 func (e errCallTimeout) Error() string { return "no answer within " + time.Duration(e).String() }
 
-// await waits for a call's results, or gives it up with its context.
-func (c *Client) await(ctx context.Context, cl *call) []EnqueueManyResult {
+// await waits for a call's results, or gives it up with its context. What was answered before that
+// stands in the results.
+func (c *Client) await(ctx context.Context, cl *call) error {
 	select {
 	case <-cl.done:
+		return nil
 	case <-ctx.Done():
-		queue := ""
-		if cl.kind.enqueues() {
-			queue = cl.messages[0].Queue
-		} else {
-			queue = cl.refs[0].queue
-		}
-		c.giveUp(cl, c.late(ctx, cl.op, c.route(queue), ""))
+		return c.giveUp(cl, c.late(ctx, cl.op, c.route(item{call: cl}.queue()), ""))
 	}
-	return cl.results
 }
 
 // giveUp ends a call whose caller waits no longer. Afterwards nobody reads the caller's memory.
-func (c *Client) giveUp(cl *call, err *Error) {
+func (c *Client) giveUp(cl *call, err *Error) error {
 	cl.abandon(err)
 	for _, l := range c.links() {
 		l.abandon(cl)
 	}
+	return err
 }
 
 // late is the error of a call whose context has ended.

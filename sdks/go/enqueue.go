@@ -71,7 +71,7 @@ func (c *Client) Enqueue(ctx context.Context, queue string, headers map[string]s
 	for _, opt := range opts {
 		opt(&messages[0])
 	}
-	results, err := c.enqueue(ctx, "enqueue", messages)
+	results, err := c.enqueue(ctx, messages)
 	if err != nil {
 		return "", err
 	}
@@ -81,16 +81,19 @@ func (c *Client) Enqueue(ctx context.Context, queue string, headers map[string]s
 // EnqueueMany stores messages, of one queue or of several. The results are in the messages' order,
 // one for each. A refused message costs only itself; if there are any, the error is a [*BatchError],
 // so that nobody who looks only at the error loses a message.
+//
+// Any other error is about the call as a whole. If its context ended there are results all the same,
+// with the ids of what was stored before that; if it could not be sent at all there are none.
 func (c *Client) EnqueueMany(ctx context.Context, messages []EnqueueMessage) ([]EnqueueManyResult, error) {
-	results, err := c.enqueue(ctx, "enqueue", slices.Clone(messages))
+	results, err := c.enqueue(ctx, slices.Clone(messages))
 	if err != nil {
-		return nil, err
+		return results, err
 	}
 	return results, outcomeOf(results)
 }
 
-// enqueue fails as a whole only for what was not sent at all.
-func (c *Client) enqueue(ctx context.Context, op string, messages []EnqueueMessage) (results []EnqueueManyResult, err error) {
+func (c *Client) enqueue(ctx context.Context, messages []EnqueueMessage) (results []EnqueueManyResult, err error) {
+	const op = "enqueue"
 	k := kindEnqueue
 	for i := range messages {
 		if err := messages[i].check(); err != nil {
@@ -120,9 +123,9 @@ func (c *Client) enqueue(ctx context.Context, op string, messages []EnqueueMessa
 	cl := newCall(op, k, len(messages))
 	cl.messages, cl.traceparent = messages, traceparent
 	if err := c.handOver(ctx, cl); err != nil {
-		return cl.results, nil
+		return cl.results, err
 	}
-	return c.await(ctx, cl), nil
+	return cl.results, c.await(ctx, cl)
 }
 
 // handOver gives a call's messages to their links, as the bound on bytes in flight lets them in.
@@ -143,8 +146,7 @@ func (c *Client) handOver(ctx context.Context, cl *call) error {
 			bytes += size
 		}
 		if err := c.gate.enter(ctx, bytes); err != nil {
-			c.giveUp(cl, c.late(ctx, cl.op, c.route(cl.messages[first].Queue), c.waitingForRoom()))
-			return err
+			return c.giveUp(cl, c.late(ctx, cl.op, c.route(cl.messages[first].Queue), c.waitingForRoom()))
 		}
 		first += len(items)
 		c.dispatch(cl.kind, items)

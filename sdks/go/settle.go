@@ -68,16 +68,13 @@ func (c *Client) settle(ctx context.Context, op string, k kind, refs []ref, via 
 	defer c.calls.leave()
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
-	cl := c.settling(op, k, refs, via)
-	c.await(ctx, cl)
-	return cl.outcome()
-}
-
-func (c *Client) settling(op string, k kind, refs []ref, via *link) *call {
 	cl := newCall(op, k, len(refs))
 	cl.refs = refs
 	c.handIn(cl, via)
-	return cl
+	if err := c.await(ctx, cl); err != nil {
+		return err
+	}
+	return cl.outcome()
 }
 
 func (c *Client) handIn(cl *call, via *link) {
