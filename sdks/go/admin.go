@@ -27,7 +27,7 @@ type QueueInfo struct {
 	LeaderNodeID    uint64
 }
 
-// QueueList is the queues and the number of nodes that hold them, 1 for a broker that stands alone.
+// QueueList is the queues and the number of the cluster's nodes, 0 for a broker that stands alone.
 type QueueList struct {
 	Queues           []QueueInfo
 	ClusterNodeCount uint32

@@ -29,7 +29,7 @@ func TestQueuesAreMadeListedAndDeleted(t *testing.T) {
 	for _, info := range list.Queues {
 		found = found || info.Name == q
 	}
-	if !found || list.ClusterNodeCount == 0 {
+	if !found {
 		t.Errorf("list %+v", list)
 	}
 	must(t, client.DeleteQueue(soon(t), q))

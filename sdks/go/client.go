@@ -57,6 +57,7 @@ func DialContext(ctx context.Context, addr string, opts ...Option) (*Client, err
 		return nil, failure
 	}
 	c.seed = newLink(c, where, true)
+	c.seed.attach(conn) // before anybody can call or close
 	go c.seed.run(conn)
 	return c, nil
 }

@@ -173,7 +173,10 @@ func (l *link) sleep(d time.Duration) bool {
 
 // serve runs one connection to its end and says why it ended.
 func (l *link) serve(conn *connection) *Error {
-	l.attach(conn)
+	if !l.attach(conn) {
+		conn.drop(closedError(l.addr))
+		return closedError(l.addr)
+	}
 	writing := make(chan struct{})
 	go func() {
 		defer close(writing)
@@ -197,9 +200,16 @@ func (l *link) serve(conn *connection) *Error {
 	return reason
 }
 
-func (l *link) attach(conn *connection) {
+// attach makes this the present connection; false if the link was closed meanwhile.
+func (l *link) attach(conn *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.conn == conn {
+		return true
+	}
+	if l.ctx.Err() != nil {
+		return false
+	}
 	l.conn = conn
 	l.failure, l.complaint = "", nil
 	l.out = nil
@@ -212,6 +222,7 @@ func (l *link) attach(conn *connection) {
 		l.sendRequest(r)
 	}
 	l.wake.Signal()
+	return true
 }
 
 // detach fails what was sent and not answered, keeps what may be sent again.
@@ -367,6 +378,7 @@ func (l *link) state() string {
 
 // close says goodbye, which hands leased messages back, and waits for the broker to close.
 func (l *link) close() {
+	l.cancel() // first: from here on no new connection is attached
 	l.mu.Lock()
 	conn := l.conn
 	if conn != nil {
@@ -374,7 +386,6 @@ func (l *link) close() {
 		l.wake.Signal()
 	}
 	l.mu.Unlock()
-	l.cancel()
 	if conn != nil {
 		timer := time.AfterFunc(goodbye, func() { conn.drop(closedError(l.addr)) })
 		defer timer.Stop()
