@@ -29,7 +29,7 @@ type connection struct {
 	frameMax int
 	nodeID   uint64
 	opened   time.Time
-	heard    atomic.Int64 // when bytes last came in, in ns
+	heard    atomic.Int64 // when bytes last came in, in ns since opened
 	moved    atomic.Int64 // bytes written so far
 
 	mu     sync.Mutex
@@ -53,7 +53,6 @@ func connect(ctx context.Context, addr string, cfg *config) (*connection, *Error
 		raw = secured
 	}
 	c := &connection{net: raw, opened: time.Now()}
-	c.heard.Store(time.Now().UnixNano())
 	c.frames = wire.NewFrameReader(c, wire.DefaultLimits)
 	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
 	failure := c.shakeHands(addr, cfg)
@@ -117,7 +116,7 @@ func (c *connection) shakeHands(addr string, cfg *config) *Error {
 func (c *connection) Read(b []byte) (int, error) {
 	n, err := c.net.Read(b)
 	if n > 0 {
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(int64(time.Since(c.opened)))
 	}
 	return n, err
 }
@@ -151,7 +150,7 @@ func (c *connection) why() *Error {
 }
 
 func (c *connection) silence() time.Duration {
-	return time.Since(time.Unix(0, c.heard.Load()))
+	return time.Since(c.opened) - time.Duration(c.heard.Load())
 }
 
 // tlsFor names the protocol and the server. The name is always the host that is being dialled, also

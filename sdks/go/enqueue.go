@@ -171,12 +171,18 @@ func (c *Client) dispatch(k kind, items []item) {
 	}
 }
 
-// submit gives items to a link, or to the seed if that link has ended meanwhile.
+// submit gives items to a link; if that has ended meanwhile, to where their queue is led now, or to
+// the seed.
 func (c *Client) submit(l *link, k kind, items []item) {
-	if l.submit(k, items) || (l != c.seed && c.seed.submit(k, items)) {
+	if l.submit(k, items) {
 		return
 	}
-	c.failItems(k, items, c.seed.whyEnded())
+	if next := c.route(items[0].queue()); next != l && next.submit(k, items) {
+		return
+	}
+	if !c.seed.submit(k, items) {
+		c.failItems(k, items, c.seed.whyEnded())
+	}
 }
 
 func (m *EnqueueMessage) hasOptions() bool {

@@ -76,7 +76,7 @@ func (e *Error) Retryable() bool {
 	switch {
 	case e.Code != CodeNone:
 		return wire.CauseOf(uint8(e.Code)).Retryable
-	case errors.Is(e.inner, context.Canceled):
+	case errors.Is(e.inner, context.Canceled): // a Dial that was given up
 		return false
 	}
 	return e.sentinel == ErrConnectFailed || e.sentinel == ErrConnectionLost || e.sentinel == ErrTimeout
@@ -84,7 +84,7 @@ func (e *Error) Retryable() bool {
 
 // MaybeApplied reports whether the broker may have carried the call out although it failed.
 func (e *Error) MaybeApplied() bool {
-	return e.sentinel == ErrConnectionLost || e.sentinel == ErrTimeout || errors.Is(e.inner, context.Canceled)
+	return e.sentinel == ErrConnectionLost || e.sentinel == ErrTimeout || e.sentinel == context.Canceled
 }
 
 // RetryAfter is how long the broker asks to wait before the next attempt, 0 if it does not say.
@@ -114,6 +114,9 @@ type BatchError struct {
 // Error counts the failures and tells the first.
 func (e *BatchError) Error() string {
 	failed := e.Unwrap()
+	if len(failed) == 0 {
+		return "no item failed"
+	}
 	return fmt.Sprintf("%d of %d items failed; first: %v", len(failed), len(e.Errs), failed[0])
 }
 

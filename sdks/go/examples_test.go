@@ -68,7 +68,11 @@ func TestTheREADMEsProgramsRun(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if text, err := exec.CommandContext(ctx, "go", "run", "./"+dir).CombinedOutput(); err != nil {
+		binary := filepath.Join(t.TempDir(), "program")
+		if text, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "./"+dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s\n%s", err, text, source)
+		}
+		if text, err := exec.CommandContext(ctx, binary).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s\n%s", err, text, source)
 		}
 	}

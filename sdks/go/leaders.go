@@ -69,13 +69,11 @@ func (l *link) retire(reason *Error, wasOpen bool) {
 		l.mu.Lock()
 		hops := l.hopsLocked()
 		l.mu.Unlock()
-		c.forget(l)
-		if !l.sleep(min(c.cfg.pauseMax, c.cfg.pauseMin<<hops)) {
+		if !l.sleep(c.cfg.pauseAfter(hops)) {
 			return
 		}
-	} else {
-		c.forget(l)
 	}
+	c.forget(l)
 	l.mu.Lock()
 	l.ended = reason
 	items, requests, streams := l.takeAll()

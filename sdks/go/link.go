@@ -148,11 +148,7 @@ func (l *link) retry(reason *Error, wasOpen bool) bool {
 // pause doubles with every attempt and is shortened by up to half at random: many clients lose one
 // broker at the same moment and must not come back at one moment.
 func (l *link) pause() time.Duration {
-	cfg := &l.client.cfg
-	pause := cfg.pauseMax
-	if l.pauses < 30 {
-		pause = min(cfg.pauseMax, cfg.pauseMin<<l.pauses)
-	}
+	pause := l.client.cfg.pauseAfter(l.pauses)
 	l.pauses++
 	return pause - time.Duration(rand.Float64()/2*float64(pause))
 }

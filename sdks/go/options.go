@@ -249,6 +249,18 @@ func newConfig(opts []Option) config {
 	return c
 }
 
+// pauseAfter doubles the shortest pause with every attempt, up to the longest.
+func (c *config) pauseAfter(attempts int) time.Duration {
+	pause := c.pauseMin
+	for range attempts {
+		if pause >= c.pauseMax {
+			break
+		}
+		pause *= 2
+	}
+	return min(pause, c.pauseMax)
+}
+
 func (c *config) withTLS() *tls.Config {
 	if c.tls == nil {
 		c.tls = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -179,7 +179,9 @@ func (l *link) refusedFrame(f *frame, err *Error) func() {
 			f.items[n].hops++
 		}
 		return func() {
-			if next := l.client.redirect(l, f.items[0].queue(), err.LeaderAddr()); next == nil || !next.submit(f.kind, f.items) {
+			if next := l.client.redirect(l, f.items[0].queue(), err.LeaderAddr()); next != nil {
+				l.client.submit(next, f.kind, f.items)
+			} else {
 				l.client.failItems(f.kind, f.items, err)
 			}
 		}
@@ -195,7 +197,8 @@ func (l *link) refusedRequest(r *request, err *Error) func() {
 	if err.Code == CodeNotLeader && err.LeaderAddr() != "" && r.hops < hopsMax {
 		r.hops++
 		return func() {
-			if next := l.client.redirect(l, r.queue, err.LeaderAddr()); next == nil || !next.ask(r) {
+			next := l.client.redirect(l, r.queue, err.LeaderAddr())
+			if next == nil || !(next.ask(r) || l.client.seed.ask(r)) {
 				r.done <- err.during(r.op)
 			}
 		}
@@ -210,7 +213,8 @@ func (l *link) refusedStream(s *stream, err *Error) func() {
 		delete(l.streams, s)
 		s.disconnected()
 		return func() {
-			if next := l.client.redirect(l, s.queue, err.LeaderAddr()); next == nil || !next.subscribe(s) {
+			next := l.client.redirect(l, s.queue, err.LeaderAddr())
+			if next == nil || !(next.subscribe(s) || l.client.seed.subscribe(s)) {
 				s.fail(err)
 			}
 		}

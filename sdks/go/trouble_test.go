@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -254,7 +255,7 @@ func TestStrangersAreToldApart(t *testing.T) {
 			c.Read(make([]byte, 100))
 			c.Close()
 		},
-		"no handshake within": func(net.Conn) {},
+		"no handshake within": func(c net.Conn) { io.Copy(io.Discard, c) },
 	} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)

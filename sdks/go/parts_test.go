@@ -1,0 +1,199 @@
+package fila
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/faiscadev/fila/sdks/go/internal/vectors"
+	"github.com/faiscadev/fila/sdks/go/internal/wire"
+)
+
+func TestAddressesAreReadAsPeopleWriteThem(t *testing.T) {
+	for text, wanted := range map[string]string{
+		"localhost:5555": "localhost:5555", "broker": "broker:5555", "[::1]:9": "[::1]:9", "[::1]": "[::1]:5555",
+		"http://a:1/": "a:1", "HTTPS://a": "a:5555 tls", " a:1 ": "a:1",
+	} {
+		got, encrypted, err := parseAddress(text)
+		if encrypted {
+			got += " tls"
+		}
+		if err != nil || got != wanted {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", ":5555", "a:0", "a:70000", "a:b", "::1", "[::1"} {
+		if got, _, err := parseAddress(text); err == nil {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
+
+func itemsOf(n, size int) []item {
+	cl := newCall("", kindEnqueue, n)
+	items := make([]item, n)
+	for i := range items {
+		items[i] = item{call: cl, index: i, size: size}
+	}
+	return items
+}
+
+func TestAutoSendsAtOnceAndThenCollectsUntilThereIsEnough(t *testing.T) {
+	c := collector{mode: Auto(), maxItems: 1000, maxBytes: 1 << 20}
+	c.add(itemsOf(1, 10))
+	if !c.due() || len(c.take()) != 1 {
+		t.Fatal("a lone call waits")
+	}
+	c.inFlight = 1
+	c.add(itemsOf(99, 10))
+	if c.due() {
+		t.Error("it does not wait for the answer")
+	}
+	c.add(itemsOf(1, 10))
+	if !c.due() || len(c.take()) != 100 || c.bytes != 0 {
+		t.Error("a hundred wait for company")
+	}
+}
+
+func TestAFrameIsBoundedAndALargeMessageGoesAlone(t *testing.T) {
+	c := collector{mode: Auto(), maxItems: 3, maxBytes: 100}
+	c.add(itemsOf(4, 10))
+	c.add(itemsOf(1, 500))
+	var sizes []int
+	for c.due() {
+		sizes = append(sizes, len(c.take()))
+	}
+	if len(sizes) != 3 || sizes[0] != 3 || sizes[1] != 1 || sizes[2] != 1 {
+		t.Errorf("frames of %v", sizes)
+	}
+}
+
+func TestLingerWaitsAndDisabledKeepsCallsApart(t *testing.T) {
+	c := collector{mode: Linger(time.Hour), maxItems: 10, maxBytes: 1 << 20}
+	c.add(itemsOf(2, 10))
+	if c.due() || c.wait() <= 0 {
+		t.Error("it does not linger")
+	}
+	c.oldest = time.Now().Add(-2 * time.Hour)
+	if !c.due() {
+		t.Error("it lingers too long")
+	}
+	d := collector{mode: Disabled(), maxItems: 10, maxBytes: 1 << 20}
+	d.add(itemsOf(2, 10))
+	d.add(itemsOf(3, 10))
+	if len(d.take()) != 2 || len(d.take()) != 3 {
+		t.Error("calls share frames")
+	}
+}
+
+func TestTheGateLetsInInOrderAndALargeOneAlone(t *testing.T) {
+	g := gate{limit: 100}
+	ctx, cancel := context.WithCancel(context.Background())
+	if g.enter(ctx, 500) != nil {
+		t.Fatal("what is larger than the bound must go alone")
+	}
+	large, small := make(chan error, 1), make(chan error, 1)
+	go func() { large <- g.enter(ctx, 90) }()
+	for {
+		g.mu.Lock()
+		n := g.waiting.Len()
+		g.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	go func() { small <- g.enter(context.Background(), 20) }()
+	time.Sleep(20 * time.Millisecond)
+	select {
+	case <-small:
+		t.Fatal("who came later was let in first")
+	default:
+	}
+	cancel()
+	if err := <-large; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	g.leave(500)
+	if err := <-small; err != nil || g.used != 20 {
+		t.Errorf("%v, %d used", err, g.used)
+	}
+}
+
+// The hot path has codecs of its own; they agree with the generated ones on the golden vectors.
+func TestTheHotPathAgreesWithTheVectors(t *testing.T) {
+	var file struct {
+		Vectors []struct {
+			Name   string
+			Opcode uint8
+			Bytes  any
+		}
+	}
+	if err := vectors.Load("hot.json", &file); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, enqueues := 0, 0
+	for _, v := range file.Vectors {
+		raw, err := vectors.Bytes(v.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := wire.NewFrameReader(bytes.NewReader(raw), wire.DefaultLimits).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch v.Opcode {
+		case wire.OpDelivery:
+			deliveries++
+			var wanted wire.Delivery
+			if err := wire.Decode(m.Body, &wanted); err != nil {
+				t.Fatal(err)
+			}
+			got, err := decodeDelivery(m.Body, newStream(nil, "", 1), nil)
+			if err != nil || len(got) != len(wanted.Messages) {
+				t.Fatalf("%s: %v", v.Name, err)
+			}
+			for i, w := range wanted.Messages {
+				g := got[i]
+				if g.ID != w.ID || g.Queue != w.Queue || len(g.Headers) != len(w.Headers) || !bytes.Equal(g.Payload, w.Payload) ||
+					g.FairnessKey != w.FairnessKey || g.Weight != w.Weight || len(g.ThrottleKeys) != len(w.ThrottleKeys) ||
+					g.AttemptCount != w.AttemptCount || uint64(g.LeasedAt.UnixMilli()) != w.LeasedAtMs {
+					t.Errorf("%s: %+v", v.Name, g)
+				}
+			}
+			for cut := range min(len(m.Body), 1000) {
+				if _, err := decodeDelivery(m.Body[:cut], newStream(nil, "", 1), nil); err == nil {
+					t.Errorf("%s cut to %d bytes is accepted", v.Name, cut)
+				}
+			}
+		case wire.OpEnqueue:
+			var e wire.Enqueue
+			if err := wire.Decode(m.Body, &e); err != nil {
+				t.Fatal(err)
+			}
+			if len(e.Messages) != 1 || len(e.Messages[0].Headers) > 1 {
+				continue
+			}
+			enqueues++
+			one := e.Messages[0]
+			headers := map[string]string{}
+			for _, pair := range one.Headers {
+				headers[pair.Key] = pair.Value
+			}
+			cl := newCall("", kindEnqueue, 1)
+			cl.messages = []EnqueueMessage{{Queue: one.Queue, Headers: headers, Payload: one.Payload}}
+			wanted, err := wire.Encode(nil, &e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (item{call: cl}).appendTo([]byte{0, 0, 0, 1}); !bytes.Equal(got, wanted) {
+				t.Errorf("%s: encoded %.200x", v.Name, got)
+			}
+		}
+	}
+	if deliveries == 0 || enqueues == 0 {
+		t.Error("no vectors were found")
+	}
+}
