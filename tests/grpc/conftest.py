@@ -7,14 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests.e2e.process import Broker
 from tests.grpc.client import Client
-
-# A busy machine is no fault of the codecs.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 _names = itertools.count(1)
 

@@ -20,6 +20,8 @@ HEADERS_MAX: Final = 65_535
 TEXT_BYTES_MAX: Final = 65_535
 LABELS_MAX: Final = 4_096
 _NS: Final = 1_000_000_000
+_TAG_MAX: Final = (1 << 32) - 1
+_LENGTH_MAX: Final = (1 << 31) - 1
 
 _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
@@ -60,7 +62,7 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
                 length = data[position + 1]
                 position += 2
                 if length >= 0x80:
-                    length, position = _varint(data, position - 1)
+                    length, position = _length(data, position - 1)
                 end = position + length
                 if end > size:
                     raise InvalidMessage("it is cut short")
@@ -90,7 +92,7 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
                 length = data[position + 1]
                 position += 2
                 if length >= 0x80:
-                    length, position = _varint(data, position - 1)
+                    length, position = _length(data, position - 1)
                 end = position + length
                 if end > size:
                     raise InvalidMessage("it is cut short")
@@ -117,17 +119,17 @@ def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _varint(data, position - 1)
+                length, position = _length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
             if tag == 0x1A:
                 payload = data[position:stop]
             elif tag == 0x12:
-                key, value = _map_entry(data, position, stop)
+                key, value, known = _map_entry(data, position, stop)
                 if len(key) > TEXT_BYTES_MAX or len(value) > TEXT_BYTES_MAX:
                     fits = False
-                else:
+                elif known:
                     parts += (_U16.pack(len(key)), key, _U16.pack(len(value)), value)
             else:
                 queue = data[position:stop]
@@ -146,62 +148,64 @@ def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
     return queue, b"".join(parts)
 
 
-def _map_entry(data: bytes, position: int, end: int) -> tuple[bytes, bytes]:
+def _map_entry(data: bytes, position: int, end: int) -> tuple[bytes, bytes, bool]:
+    """A header's name and value; False where it holds anything else, which makes it no header."""
     key = value = b""
-    begin = position
+    known = True
+    plain = data[position:end].isascii()
     while position < end:
         tag = data[position]
         if tag == 0x0A or tag == 0x12:
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _varint(data, position - 1)
+                length, position = _length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
+            text = data[position:stop]
+            if not plain:
+                _check_text(text)
             if tag == 0x0A:
-                key = data[position:stop]
+                key = text
             else:
-                value = data[position:stop]
+                value = text
             position = stop
         else:
+            known = False
             position = _skip(data, position)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
-    if not data[begin:end].isascii():
-        _check_text(key)
-        _check_text(value)
-    return key, value
+    return key, value, known
 
 
 def _settle_item(data: bytes, position: int, end: int) -> SettleItem:
     queue = id = error = b""
-    begin = position
+    plain = data[position:end].isascii()
     while position < end:
         tag = data[position]
         if tag == 0x0A or tag == 0x12 or tag == 0x1A:
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _varint(data, position - 1)
+                length, position = _length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
+            text = data[position:stop]
+            if not plain:
+                _check_text(text)
             if tag == 0x0A:
-                queue = data[position:stop]
+                queue = text
             elif tag == 0x12:
-                id = data[position:stop]
+                id = text
             else:
-                error = data[position:stop]
+                error = text
             position = stop
         else:
             position = _skip(data, position)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
-    if not data[begin:end].isascii():
-        _check_text(queue)
-        _check_text(id)
-        _check_text(error)
     return queue, id, error
 
 
@@ -218,10 +222,27 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             raise InvalidMessage("a number is longer than ten bytes")
 
 
+def _length(data: bytes, position: int) -> tuple[int, int]:
+    """How long a field is: at most five bytes and 31 bits, as protobuf has it."""
+    length, end = _varint(data, position)
+    if end - position > 5 or length > _LENGTH_MAX:
+        raise InvalidMessage("a field is longer than 2 GiB")
+    return length, end
+
+
 def _skip(data: bytes, position: int) -> int:
-    """Past a field we do not know."""
+    """Past a field we do not know.
+
+    A tag is at most 32 bits. One that is written with more bytes than it needs might be a field
+    that we do know: it is refused, since skipping it would lose what the client meant.
+    """
+    start = position
     tag, position = _varint(data, position)
     kind = tag & 7
+    if tag > _TAG_MAX or position - start > 5:
+        raise InvalidMessage("a field's number is too large")
+    if position - start > 1 and data[position - 1] == 0:
+        raise InvalidMessage("a field's number is longer than it needs to be")
     if tag >> 3 == 0:
         raise InvalidMessage("a field has no number")
     if kind == 0:
@@ -229,7 +250,7 @@ def _skip(data: bytes, position: int) -> int:
     if kind == 1:
         return position + 8
     if kind == 2:
-        length, position = _varint(data, position)
+        length, position = _length(data, position)
         return position + length
     if kind == 5:
         return position + 4

@@ -1,8 +1,0 @@
-"""Properties run without a time limit per example: a busy machine is no fault of the core."""
-
-from __future__ import annotations
-
-from hypothesis import settings
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
