@@ -66,13 +66,17 @@ class Peer:
         receive_buffer_bytes: int = 0,
         frame_bytes_max: int = 16 * 1024 * 1024,
         wait_s: float = WAIT_S,
+        source: str = "",
     ) -> None:
-        """`wait_s` is how long its calls wait for an answer unless they are told otherwise."""
+        """`wait_s` is how long its calls wait for an answer unless they are told otherwise;
+        `source` the address it calls from."""
         self.wait_s = wait_s
         self.socket = socket.socket()
         if receive_buffer_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self.socket.settimeout(self.wait_s)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         if self.socket.getsockname() == self.socket.getpeername():
             # The broker is gone, its port is free, and the kernel picked it for this very end.

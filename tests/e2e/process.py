@@ -32,13 +32,14 @@ class Broker(ServerProcess):
         """`settings` are `section.key` → value; `limits` are resource → limit, `NOFILE` → 64."""
         super().__init__(data_dir, settings)
         self.limits = limits or {}
+        self.server = server_command()
 
     @property
     def address(self) -> tuple[str, int]:
         return self.endpoint
 
     def command(self) -> list[str]:
-        return [*leash(self.limits), *server_command()]
+        return [*leash(self.limits), *self.server]
 
     def peer(self, **options: object) -> Peer:
         """A connection that has shaken hands."""

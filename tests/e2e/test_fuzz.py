@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.e2e.fuzz import Fuzz, Generator
+from tests.e2e.fuzz import Fuzz, planted_command
+from tests.e2e.hostile import Generator
 from tests.e2e.process import Broker
 
 
 def test_hostile_frames_hurt_nobody(own_broker: Callable[..., Broker]) -> None:
     with own_broker(settings={"log.level": "warning"}) as broker:
-        fuzz = Fuzz(broker, seed=7)
+        fuzz = Fuzz(broker, seed=7, grpc=True)
         report = fuzz.run(frames=10_000)
         assert report.broken == [], report.text()
-        assert len(report.kinds) == len(fuzz.generator._kinds)
+        assert report.kinds.keys() >= {name for name, _, _ in fuzz.generator._kinds}
         assert report.answers["InvalidFrame"] > 100
         assert report.closed_by_server > 50
         assert report.healthy_rounds > 20
         assert broker.stop() == 0
+
+
+def test_decoders_that_fail_cost_the_attacker_its_connection_and_nobody_else(
+    own_broker: Callable[..., Broker],
+) -> None:
+    broker = own_broker(settings={"log.level": "warning"})
+    broker.server = planted_command(seed=3)
+    with broker:
+        fuzz = Fuzz(broker, seed=11, grpc=True, plants=True)
+        report = fuzz.run(frames=10_000)
+        assert broker.stop() == 0
+        fuzz.check_planted()
+        assert report.broken == [], report.text()
+        assert report.failed > 50
+        assert all(report.failed_by[protocol] for protocol in ("fibp", "grpc", "http", "door"))
+        assert report.answers["InternalError"] > 0
+        assert report.healthy_rounds > 20
 
 
 def test_the_frames_follow_from_the_seed() -> None:

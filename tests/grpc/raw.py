@@ -30,8 +30,11 @@ class RawPeer:
         address: tuple[str, int],
         tls: ssl.SSLContext | None = None,
         window: int | None = None,
+        source: str = "",
     ) -> None:
-        self.socket: socket.socket = socket.create_connection(address, timeout=WAIT_S)
+        self.socket: socket.socket = socket.create_connection(
+            address, timeout=WAIT_S, source_address=(source, 0) if source else None
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")

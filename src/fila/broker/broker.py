@@ -130,6 +130,11 @@ class Broker:
             self.stop()
             self._on_fault(error)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing is applied, committed or sent any more."""
+        return self._stopped
+
     def call_later(self, delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         """For what is not the machine's to remember."""
         return self._loop.call_later(delay_s, call)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from fila.edges.failures import DOOR, Failures
 from fila.edges.grpc.frames import PREFACE
 from fila.edges.tls import ALPN_FIBP, ALPN_GRPC
 from fila.wire import bodies, errors, layouts
@@ -33,6 +34,7 @@ class Doorway(asyncio.Protocol):
         wait_s: float,
         opened: Callable[[Connection], None],
         closed: Callable[[Connection], None],
+        failures: Failures,
     ) -> None:
         self._fibp = fibp
         self._grpc = grpc
@@ -40,12 +42,27 @@ class Doorway(asyncio.Protocol):
         self._wait_s = wait_s
         self._opened = opened
         self._closed = closed
+        self._failures = failures
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._seen = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast(asyncio.Transport, transport)
+        self._transport = opened = cast(asyncio.Transport, transport)
+        try:
+            self._greet(opened)
+        except Exception as error:
+            self._fail(opened, error)
+
+    def data_received(self, data: bytes) -> None:
+        transport = self._transport
+        assert transport is not None, "once handed over, it calls its new protocol"
+        try:
+            self._look(self._seen + data)
+        except Exception as error:
+            self._fail(transport, error)
+
+    def _greet(self, transport: asyncio.Transport) -> None:
         secured = transport.get_extra_info("ssl_object")
         name = secured.selected_alpn_protocol() if secured is not None else None
         if name == ALPN_FIBP:
@@ -56,8 +73,7 @@ class Doorway(asyncio.Protocol):
             self._opened(self)
             self._timer = self._loop.call_later(self._wait_s, self.shut_down)
 
-    def data_received(self, data: bytes) -> None:
-        seen = self._seen + data
+    def _look(self, seen: bytes) -> None:
         words = seen[: len(PREFACE)]
         if words != PREFACE[: len(words)]:
             protocol = self._fibp()
@@ -84,6 +100,13 @@ class Doorway(asyncio.Protocol):
         transport, self._transport = self._transport, None
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+
+    def _fail(self, transport: asyncio.Transport, error: Exception) -> None:
+        """Whoever has the transport now hears that the connection is lost."""
+        peer = transport.get_extra_info("peername")
+        self._failures.tell(DOOR, f"{peer[0]}:{peer[1]}" if peer else "?", error)
+        self._leave()
+        transport.abort()
 
     def _leave(self) -> None:
         if self._timer is not None:

@@ -11,13 +11,15 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 
 from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.core.rejection import Rejection
-from fila.edges import fibp_batches, fibp_messages, fibp_operations
+from fila.edges import failures, fibp_batches, fibp_messages, fibp_operations
+from fila.edges.failures import Failures
 from fila.edges.keepalive import keep_alive
 from fila.edges.lane_fields import LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
@@ -44,9 +46,11 @@ class FibpConnection(asyncio.Protocol):
         closed: Callable[[FibpConnection], None],
         inbound: Inbound | None = None,
         lane_fields: LaneFields | None = None,
+        failed: Failures | None = None,
     ) -> None:
         self._inbound = inbound or Inbound()
         self._lane_fields = lane_fields or LaneFields()
+        self._failures = failed or Failures()
         self._held_bytes = 0  # this connection's part of it
         self.broker = sessions.broker
         self._sessions = sessions
@@ -94,7 +98,7 @@ class FibpConnection(asyncio.Protocol):
             self._work()
             self._hold_inbound(self._decoder.buffered_bytes)
         except Exception as error:
-            self.broker.fault(error)
+            self._fail(error)
 
     def pause_writing(self) -> None:
         self._congested = True
@@ -113,7 +117,8 @@ class FibpConnection(asyncio.Protocol):
         self._cancel_handshake_timer()
         if self._close_timer is not None:
             self._close_timer.cancel()
-        self._open_session().close()
+        if self.session is not None:
+            self.session.close()
         self._closed(self)
         # A TLS transport and its protocol hold each other, with buffers of a hundred KiB; the
         # collector, which runs rarely here, must not be what frees them.
@@ -128,6 +133,13 @@ class FibpConnection(asyncio.Protocol):
         self._out.append(data)
 
     def deliver(self, delivery: Delivery) -> None:
+        try:
+            self._deliver(delivery)
+        except Exception as error:
+            # On a turn of its own: a turn that is being committed is no place to begin another.
+            self._loop.call_soon(partial(self._fail, error))
+
+    def _deliver(self, delivery: Delivery) -> None:
         request_id = self._requests.get(delivery.consumer.id)
         if request_id is None:
             return
@@ -244,7 +256,7 @@ class FibpConnection(asyncio.Protocol):
         try:
             self._work()
         except Exception as error:
-            self.broker.fault(error)
+            self._fail(error)
             return
         if not self._backlog and self._room():
             self._read(True)
@@ -394,6 +406,22 @@ class FibpConnection(asyncio.Protocol):
             self._forget_inbound()
             self.broker.begin()
             self.broker.after_commit(self._close)
+
+    def _fail(self, error: Exception) -> None:
+        """The broker failed over this connection, which ends. Its own state is not in doubt: a
+        command that broke off has stopped the broker already."""
+        if self._state is State.CLOSED or self.broker.stopped:
+            return
+        self._failures.tell(failures.FIBP, self.session.peer if self.session else "?", error)
+        try:
+            self._backlog.clear()
+            text = "the broker failed to handle this; its log says why"
+            self._refuse(0, errors.INTERNAL_ERROR, text)
+            self._end()
+        except Exception:
+            log.exception("a connection that failed could not be ended in order")
+            if self._transport is not None:
+                self._transport.abort()
 
     def _forget_inbound(self) -> None:
         self._decoder = FrameDecoder()

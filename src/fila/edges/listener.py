@@ -9,6 +9,7 @@ import ssl
 
 from fila.broker.session import Sessions
 from fila.edges.door import Connection, Doorway, TurnedAway
+from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
@@ -30,6 +31,7 @@ class Listener:
         self._full = False
         self._inbound = Inbound()
         self._lane_fields = LaneFields()
+        self.failures = Failures()
         self._sessions = sessions
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
@@ -81,7 +83,13 @@ class Listener:
         if full:
             return TurnedAway(self._connections_max)
         return Doorway(
-            self._fibp, self._grpc, self._loop, self._limits.handshake_s, self._opened, self._closed
+            self._fibp,
+            self._grpc,
+            self._loop,
+            self._limits.handshake_s,
+            self._opened,
+            self._closed,
+            self.failures,
         )
 
     def _fibp(self) -> FibpConnection:
@@ -93,11 +101,18 @@ class Listener:
             self._closed,
             self._inbound,
             self._lane_fields,
+            self.failures,
         )
 
     def _grpc(self) -> GrpcConnection:
         return GrpcConnection(
-            self._sessions, self._grpc_limits, self._loop, self._opened, self._closed, self._inbound
+            self._sessions,
+            self._grpc_limits,
+            self._loop,
+            self._opened,
+            self._closed,
+            self._inbound,
+            self.failures,
         )
 
     def _opened(self, connection: Connection) -> None:

@@ -19,6 +19,7 @@ from fila import __version__
 from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.session import Sessions
+from fila.edges.failures import Failures
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import Hooks
 from fila.server.config import ConfigError
@@ -81,13 +82,18 @@ class Watch:
         self._readings = Readings(
             self._pulse,
             Sources(
-                hook_numbers, self.commits, listener.inbound_bytes, listener.connections, journal
+                hook_numbers,
+                self.commits,
+                listener.inbound_bytes,
+                listener.connections,
+                listener.failures.counts,
+                journal,
             ),
         )
         if own.otlp_endpoint:
             self._export = self._make_export(tracer)
         if self._settings.gui.listen_addr:
-            self._make_site(sessions, observer, hook_numbers)
+            self._make_site(sessions, observer, hook_numbers, listener.failures)
 
     async def start(self, tls: ssl.SSLContext | None) -> tuple[str, int] | None:
         """Begin to beat, to export and to serve. Returns the HTTP address, if there is one."""
@@ -159,6 +165,7 @@ class Watch:
         sessions: Sessions,
         observer: Observer,
         hooks: Callable[[str], list[tuple[str, HookNumbers]]],
+        failures: Failures,
     ) -> None:
         from fila.edges.http.actions import Actions
         from fila.edges.http.api import Api
@@ -178,7 +185,7 @@ class Watch:
         api = Api(guard, logins, views, Actions(sessions), gui.max_streams)
         self._site = Site(guard, logins, api, Files(), self._scrape)
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
-        self._http = HttpListener(self._site.serve, limits)
+        self._http = HttpListener(self._site.serve, limits, failures)
 
     def _scrape(self) -> tuple[bytes, str]:
         """Once per beat for all scrapers."""

@@ -211,6 +211,15 @@ INSTRUMENTS: Final = (
     ),
     Instrument("fila.connections.open", GAUGE, "{connection}", (), "Open client connections."),
     Instrument(
+        "fila.connections.failed",
+        COUNTER,
+        "{connection}",
+        ("protocol",),
+        "Connections that were closed because the broker itself failed over what they sent: "
+        "`fibp`, `grpc`, `http`, or `door` (before it was known which). Each is a bug; the log "
+        "has a line for it.",
+    ),
+    Instrument(
         "fila.journal.lag", GAUGE, "{event}", (), "Journal events that are not written yet."
     ),
     Instrument("fila.journal.written", COUNTER, "{event}", (), "Journal events written."),

@@ -6,7 +6,7 @@ another thread may encode and send it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from fila.core.figures import QueueFigures
@@ -71,6 +71,7 @@ class Sources(NamedTuple):
     commits: MeasuredCommits
     inbound_bytes: Callable[[], int]
     connections: Callable[[], int]
+    connections_failed: Mapping[str, int]  # by protocol
     journal: Callable[[], JournalNumbers] | None
 
 
@@ -179,6 +180,8 @@ class Readings:
         add("fila.commit.batch_size", (), sources.commits.sizes())
         add("fila.backpressure.inbound_bytes", (), sources.inbound_bytes())
         add("fila.connections.open", (), sources.connections())
+        for protocol, count in sources.connections_failed.items():
+            add("fila.connections.failed", (protocol,), count)
         if sources.journal is not None:
             journal = sources.journal()
             add("fila.journal.lag", (), journal.waiting)

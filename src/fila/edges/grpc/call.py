@@ -337,13 +337,8 @@ class UnaryCall(OneRequestCall):
     def requested(self, request: Any) -> None:
         self._carried_out = True
         assert self.method.apply is not None
-        broker = self.connection.broker
-        broker.begin()
-        try:
-            answer = self.method.apply(self, request)
-        except Exception as error:
-            broker.fault(error)
-            return
+        self.connection.broker.begin()
+        answer = self.method.apply(self, request)
         if answer is not None:
             self.answer(answer)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Sessions
+from fila.edges import failures
+from fila.edges.failures import Failures
 from fila.edges.grpc import (
     batches,
     frames,
@@ -65,6 +67,7 @@ class GrpcConnection(asyncio.Protocol):
         opened: Callable[[GrpcConnection], None],
         closed: Callable[[GrpcConnection], None],
         inbound: Inbound | None = None,
+        failed: Failures | None = None,
     ) -> None:
         self.broker = sessions.broker
         self.loop = loop
@@ -73,6 +76,7 @@ class GrpcConnection(asyncio.Protocol):
         self.limits = limits.connection
         self._held_bytes = 0  # of messages that are not complete
         self._inbound = inbound or Inbound()  # the same on all connections
+        self._failures = failed or Failures()
         self.due_bytes = 0  # answers on their way to the commit
         self._sessions = sessions
         self._header_bytes_max = limits.http2.header_bytes_max
@@ -124,10 +128,8 @@ class GrpcConnection(asyncio.Protocol):
                         call.cancelled()
         except Http2Error as error:
             self._break(error)
-        except Exception:
-            # Not the broker's state, which guards itself: this connection alone is in doubt.
-            log.exception("a gRPC connection failed", extra={"peer": self._peer})
-            self._break(Http2Error(frames.INTERNAL_ERROR, "the server failed"))
+        except Exception as error:
+            self.fail(error)
         if self.http2.more and not self._ended:
             self._pause()
             self.loop.call_soon(self._next_round)
@@ -158,6 +160,27 @@ class GrpcConnection(asyncio.Protocol):
 
     def flush(self) -> None:
         """Write what may leave."""
+        try:
+            self._flush()
+        except Exception as error:
+            # On a turn of its own: a turn that is being committed is no place to begin another.
+            self.loop.call_soon(self.fail, error)
+
+    def fail(self, error: Exception) -> None:
+        """The broker failed over this connection, which ends. Its own state is not in doubt: a
+        command that broke off has stopped the broker already."""
+        if self._ended or self.broker.stopped:
+            return
+        self._failures.tell(failures.GRPC, self._peer, error)
+        try:
+            self._break(Http2Error(frames.INTERNAL_ERROR, "the broker failed; its log says why"))
+        except Exception:
+            log.exception("a connection that failed could not be ended in order")
+            self._ended = True
+            if self._transport is not None:
+                self._transport.abort()
+
+    def _flush(self) -> None:
         transport = self._transport
         if transport is None or transport.is_closing():
             return

@@ -59,14 +59,8 @@ class EnqueueStream(Call):
         if request is None:
             return
         items, number = request
-        broker = self.connection.broker
-        broker.begin()
-        try:
-            results = store(self.session, items)
-        except Exception as error:
-            broker.fault(error)
-            return
-        answer = hot.encode_enqueued(results, number)
+        self.connection.broker.begin()
+        answer = hot.encode_enqueued(store(self.session, items), number)
         self._unanswered += 1
         self.reply(hot.message_prefix(len(answer)) + answer)
 
@@ -104,13 +98,8 @@ class ConsumeCall(OneRequestCall):
         if crowded is not None:
             self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, crowded))
             return
-        broker = self.connection.broker
-        broker.begin()
-        try:
-            consumer = self.session.consume(request.queue, request.prefetch)
-        except Exception as error:
-            broker.fault(error)
-            return
+        self.connection.broker.begin()
+        consumer = self.session.consume(request.queue, request.prefetch)
         if isinstance(consumer, Rejection):
             self.end_after_commit(of_queue(request.queue, consumer))
             return
@@ -128,7 +117,12 @@ class ConsumeCall(OneRequestCall):
 
     def deliver(self, delivery: Delivery) -> None:
         assert self._encoder is not None
-        self.write(self._encoder.encode(delivery))
+        try:
+            message = self._encoder.encode(delivery)
+        except Exception as error:
+            self.connection.loop.call_soon(self.connection.fail, error)
+            return
+        self.write(message)
         if not self._held and self.holds_back():
             self._held = True
             self.connection.hold_back(self)

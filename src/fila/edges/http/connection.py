@@ -14,6 +14,8 @@ from urllib.parse import parse_qs, unquote
 
 import h11
 
+from fila.edges import failures
+from fila.edges.failures import Failures
 from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
 
 log = logging.getLogger("fila.http")
@@ -54,12 +56,14 @@ class HttpConnection(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[HttpConnection], None],
         closed: Callable[[HttpConnection], None],
+        failed: Failures,
     ) -> None:
         self._serve = serve
         self._limits = limits
         self._loop = loop
         self._opened = opened
         self._closed = closed
+        self._failures = failed
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
@@ -81,6 +85,12 @@ class HttpConnection(asyncio.Protocol):
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
+        try:
+            self._receive(data)
+        except Exception as error:
+            self._fail(error)
+
+    def _receive(self, data: bytes) -> None:
         if self._task is None and self._request is None and not self._h11.trailing_data[0]:
             self._wait(self._limits.request_s)  # a new request begins
         try:
@@ -190,14 +200,13 @@ class HttpConnection(asyncio.Protocol):
             )
         except ValueError as error:
             raise HttpError(400, "BadRequest", "too many query parameters") from error
-        peer = self._transport.get_extra_info("peername")
         return Request(
             head.method.decode("latin-1"),
             unquote(path, errors="replace"),
             found,
             {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers},
             bytes(self._body),
-            peer[0] if peer else "?",
+            self._peer(),
             self._transport.get_extra_info("ssl_object") is not None,
         )
 
@@ -208,15 +217,13 @@ class HttpConnection(asyncio.Protocol):
                 await self._stream(answer)
             else:
                 self._send(answer, request.method == "HEAD")
+            self._task = None
+            self._next()
         except (asyncio.CancelledError, h11.LocalProtocolError):
             self._close()
-            return
-        except Exception:
-            log.exception("an HTTP answer failed")
-            self._abort()
-            return
-        self._task = None
-        self._next()
+        except Exception as error:
+            self._task = None
+            self._fail(error)
 
     def _next(self) -> None:
         """The next request on this connection, if there is to be one."""
@@ -275,6 +282,20 @@ class HttpConnection(asyncio.Protocol):
         except h11.LocalProtocolError:
             pass
         self._close()
+
+    def _fail(self, error: Exception) -> None:
+        """The broker failed over this connection: told so if that is still possible, and closed."""
+        self._failures.tell(failures.HTTP, self._peer(), error)
+        try:
+            text = "the broker failed to answer; its log says why"
+            self._refuse(HttpError(500, "InternalError", text))
+        except Exception:
+            self._abort()
+
+    def _peer(self) -> str:
+        transport = self._transport
+        peer = transport.get_extra_info("peername") if transport is not None else None
+        return str(peer[0]) if peer else "?"
 
     def _write(self, data: bytes | None) -> None:
         if data and self._transport is not None and not self._transport.is_closing():

@@ -7,6 +7,7 @@ import logging
 import ssl
 from typing import cast
 
+from fila.edges.failures import Failures
 from fila.edges.http.connection import HttpConnection, HttpLimits, Serve
 
 log = logging.getLogger("fila.http")
@@ -18,8 +19,9 @@ _FULL = (
 
 
 class HttpListener:
-    def __init__(self, serve: Serve, limits: HttpLimits) -> None:
+    def __init__(self, serve: Serve, limits: HttpLimits, failures: Failures) -> None:
         self._serve = serve
+        self._failures = failures
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._server: asyncio.Server | None = None
@@ -57,6 +59,7 @@ class HttpListener:
             self._loop,
             self._connections.add,
             self._connections.discard,
+            self._failures,
         )
 
 

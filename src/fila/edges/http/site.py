@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 from collections.abc import Callable
 
 from fila.edges.http.api import ROOT, Api
@@ -18,8 +17,6 @@ from fila.edges.http.message import (
     Response,
 )
 from fila.security.guard import Guard
-
-log = logging.getLogger("fila.http")
 
 
 class Site:
@@ -59,10 +56,6 @@ class Site:
             return self._files.find(request.path)
         except HttpError as error:
             return error.response()
-        except Exception:
-            log.exception("a request failed", extra={"path": request.path[:200]})
-            text = "the broker failed to answer; its log says why"
-            return HttpError(500, "InternalError", text).response()
 
     def _scrape(self, request: Request) -> Response:
         visitor = self._logins.visitor(request)

@@ -1,0 +1,48 @@
+"""Connections that ended because the broker itself failed over them: counted, and told in the log.
+
+Reading a client's bytes must not raise anything but what the protocol foresees. Where it does, that
+is a bug, and it costs the one connection: each protocol ends its own in one place and says so here.
+Only a command that breaks off half-applied stops the broker, and `Broker` sees to that itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import Final
+
+log = logging.getLogger("fila.edges")
+
+FIBP: Final = "fibp"
+GRPC: Final = "grpc"
+HTTP: Final = "http"
+DOOR: Final = "door"  # it was not known yet which protocol the connection speaks
+
+_PLACES_MAX: Final = 64  # told with a traceback; a client must not be able to fill the disk
+
+
+class Failures:
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = dict.fromkeys((FIBP, GRPC, HTTP, DOOR), 0)
+        self._told: set[tuple[type[BaseException], object, int]] = set()
+
+    def tell(self, protocol: str, peer: str, error: BaseException) -> None:
+        """One line for each; where it came from, once for each place that fails."""
+        self.counts[protocol] += 1
+        place = (type(error), *_place(error.__traceback__))
+        fresh = place not in self._told and len(self._told) < _PLACES_MAX
+        if fresh:
+            self._told.add(place)
+        log.error(
+            "the broker failed over a connection and closed it; the broker goes on",
+            extra={"protocol": protocol, "peer": peer, "why": type(error).__name__},
+            exc_info=error if fresh else None,
+        )
+
+
+def _place(trace: TracebackType | None) -> tuple[object, int]:
+    if trace is None:
+        return None, 0
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code, trace.tb_lineno

@@ -1,0 +1,112 @@
+"""What the broker fails over costs one connection; only a command broken off stops the broker."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from fila.core.machine import Machine
+from fila.edges.failures import FIBP, Failures
+from fila.wire import bodies, hot, layouts
+from fila.wire import opcodes as op
+from tests.edges.wires import Wire
+
+PING, QUEUE = bodies.Ping(), bodies.CreateQueue("q")
+MESSAGE = bodies.Enqueue((bodies.EnqueueItem("q", {}, b"x"),))
+
+
+def fails(*_: object) -> None:
+    raise RuntimeError("planted")
+
+
+def test_an_unforeseen_error_in_a_decoder_ends_that_connection_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    other = Wire(wire.bench)
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "decode_enqueue", fails)
+        wire.send(QUEUE, MESSAGE, PING, request_id=5)
+    wire.settle()
+    # What came before is answered, then the error, and what came after it is not looked at.
+    assert wire.received() == [(op.CREATE_QUEUE_RESULT, 5), (op.ERROR, 0)]
+    assert wire.transport.closing
+    assert wire.bench.faults == []
+    other.send(MESSAGE, request_id=9)
+    other.settle()
+    assert other.received() == [(op.ENQUEUE_RESULT, 9)]
+
+
+def test_an_answer_that_cannot_be_encoded_ends_the_connection_and_what_it_did_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    wire.send(QUEUE)
+    wire.settle()
+    wire.received()
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "encode_enqueue_results", fails)
+        wire.send(MESSAGE)
+    wire.settle()
+    assert wire.received() == [(op.ERROR, 0)]
+    assert wire.transport.closing and wire.bench.faults == []
+    assert wire.bench.broker.machine.state.queues["q"].pending == 1
+
+
+def test_a_delivery_that_cannot_be_encoded_ends_its_consumer_and_the_message_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    other = Wire(wire.bench)
+    other.send(QUEUE)
+    wire.send(bodies.Consume("q", 10), request_id=1)
+    wire.settle()
+    wire.received()
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "encode_delivery", fails)
+        other.send(MESSAGE)
+        other.settle()
+    assert (op.ERROR, 0) in wire.received() and wire.transport.closing
+    assert wire.bench.faults == []
+    queue = wire.bench.broker.machine.state.queues["q"]
+    assert len(queue.leased) == 1 and queue.consumers == {}
+
+
+def test_an_error_that_cannot_be_said_cuts_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = Wire()
+    with monkeypatch.context() as patch:
+        patch.setattr(layouts, "decode", fails)
+        patch.setattr(layouts, "encode", fails)
+        wire.connection.data_received(b"\0\0\0\x08\x10\0\0\0\0\x01\0\0")
+    assert wire.transport.aborted and wire.closed
+    assert wire.bench.faults == []
+
+
+def test_a_command_that_breaks_off_stops_the_broker_and_is_no_failure_of_a_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wire = Wire()
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr(Machine, "apply", fails)
+        wire.send(QUEUE)
+    wire.settle()
+    assert [str(fault) for fault in wire.bench.faults] == ["planted"]
+    assert wire.received() == []
+    assert caplog.records == []
+
+
+def test_failures_are_counted_and_told_with_one_traceback_for_each_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failures = Failures()
+    for number in range(5):
+        try:
+            fails() if number < 4 else int("x")
+        except Exception as error:
+            failures.tell(FIBP, "198.51.100.7:1", error)
+    assert failures.counts == {"fibp": 5, "grpc": 0, "http": 0, "door": 0}
+    assert [record.exc_info is not None for record in caplog.records] == [
+        *(True, False, False, False),
+        True,
+    ]
