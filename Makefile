@@ -9,12 +9,13 @@ FAST_READY := $(FAST)/.ready
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 MODULES := dashboard/node_modules/.package-lock.json
+TIME   ?= 300
 # The dashboard is off by default; `make run` has it, for this machine alone.
 GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk simulate bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
+.PHONY: help setup run test check format generate sdk simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,7 +50,7 @@ test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  tests/broker tests/client tests/edges -n auto --dist worksteal
 
-test: $(READY) java chromium $(if $(shell command -v npm),$(MODULES))  ## lint, types, contracts, tests, and 200 simulated seeds
+test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## lint, types, contracts, tests, and 200 simulated seeds
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -80,6 +81,9 @@ generate: $(READY)  ## make again what comes from the table of operations and th
 simulate: $(READY)  ## torture the core: make simulate SEED=7, or SEEDS=2000
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
+fuzz: $(READY)  ## property tests and hostile frames at random: make fuzz TIME=3600 (seconds)
+	@$(BIN)/python -m tests.fuzz --seconds $(TIME) $(if $(SEED),--seed $(SEED))
+
 bench: $(READY)  ## the short benchmarks, results in bench/results/
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.system --short
@@ -107,6 +111,9 @@ chromium:  ## find Chromium for the dashboard's tests, or install it (apt, as ro
 	       && apt-get install -y -qq chromium >/dev/null; } \
 	  || { echo "the dashboard's tests need Chromium: apt-get install chromium"; exit 1; }
 
+tools: $(READY)  ## build h2spec and grpcurl for the tests into .tools/ (needs Go, or apt as root)
+	@$(BIN)/python -m tests.tools
+
 $(MODULES): dashboard/package-lock.json dashboard/package.json
 	@command -v npm >/dev/null || { echo "building the dashboard needs Node 20 with npm"; exit 1; }
 	@cd dashboard && npm ci --silent
@@ -122,4 +129,4 @@ demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30
 	@$(BIN)/python -m fila.spark.demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) $(FAST) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable
 
+import h2.events
 import pytest
 
 from fila.edges.grpc import frames
@@ -199,3 +200,42 @@ def test_what_is_not_grpc_is_told_so_in_http(
             assert peer.read()
         found = next(event for event in peer.events if getattr(event, "headers", None))
         assert (":status", status) in found.headers  # type: ignore[attr-defined]
+        if status != "200":  # why, for a person to read
+            while not any(isinstance(event, h2.events.StreamEnded) for event in peer.events):
+                assert peer.read()
+            assert peer.data(1) in (
+                b"gRPC calls are POST requests\n",
+                b"the content type is not application/grpc\n",
+            )
+
+
+def test_a_head_request_gets_no_body(broker: Broker) -> None:
+    with RawPeer(broker.address) as peer:
+        fields = [(":method", "HEAD"), (":scheme", "http"), (":path", "/"), (":authority", "x")]
+        peer.http2.send_headers(1, fields, end_stream=True)
+        peer.flush()
+        while not any(isinstance(event, h2.events.StreamEnded) for event in peer.events):
+            assert peer.read()
+        assert peer.data(1) == b""
+
+
+def test_what_is_not_grpc_is_answered_when_it_has_arrived(broker: Broker) -> None:
+    with RawPeer(broker.address) as peer:
+        stream = peer.open(ENQUEUE, [("content-length", "3")])
+        fields = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "x")]
+        other = peer.http2.get_next_available_stream_id()
+        peer.http2.send_headers(other, fields)
+        peer.flush()
+        peer.http2.ping(b"12345678")
+        peer.flush()
+        while not any(isinstance(event, h2.events.PingAckReceived) for event in peer.events):
+            assert peer.read()
+        assert not any(isinstance(event, h2.events.ResponseReceived) for event in peer.events)
+        peer.http2.send_data(other, b"body", end_stream=True)
+        peer.http2.send_data(stream, b"four", end_stream=True)
+        peer.flush()
+        while not any(isinstance(event, h2.events.StreamReset) for event in peer.events):
+            assert peer.read()
+        (reset,) = [one for one in peer.events if isinstance(one, h2.events.StreamReset)]
+        assert (reset.stream_id, int(reset.error_code or 0)) == (stream, frames.PROTOCOL_ERROR)
+        assert peer.data(other) == b"gRPC calls are POST requests\n"

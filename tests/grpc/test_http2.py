@@ -15,25 +15,10 @@ from fila.edges.grpc import frames, http2
 from fila.edges.grpc.fields import Request, encode, status_200
 from fila.edges.grpc.http2 import DATA, REQUEST, RESET, Http2, Http2Error, Http2Limits
 from fila.edges.grpc.outflow import Stream
+from tests.grpc.bytes_in import FIELDS, Clock, Raw, data, fields_block, headers
 
-FIELDS = [
-    (":method", "POST"),
-    (":scheme", "http"),
-    (":path", "/fila.v1.FilaService/Enqueue"),
-    (":authority", "localhost"),
-    ("content-type", "application/grpc"),
-    ("te", "trailers"),
-    ("authorization", "Bearer 0123"),
-]
 RESPONSE = status_200([(b"content-type", b"application/grpc")])
 TRAILERS = encode([(b"grpc-status", b"0")])
-
-
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 class Pair:
@@ -512,9 +497,14 @@ def test_malformed_fields_end_the_stream(what: str) -> None:
 
 def test_work_without_a_result_is_forgotten_after_a_while() -> None:
     raw = Raw()
+    answered = 0
     for _ in range(20):
         raw.feed(frames.frame(frames.PING, 0, 0, bytes(8)) * 9_000)
+        answered += raw.out().count(frames.ping_ack(bytes(8)))
         raw.clock.now_s += 11.0
+    assert answered == 20 * 9_000
+    flood = frames.frame(frames.PING, 0, 0, bytes(8)) * 21_000
+    assert raw.fault(flood) == frames.ENHANCE_YOUR_CALM
 
 
 def test_a_round_handles_a_limited_number_of_frames() -> None:
@@ -567,40 +557,3 @@ def test_no_bytes_raise_anything_but_a_protocol_error(draw: st.DataObject) -> No
     assert raw.server.out.waiting_bytes == sum(
         stream.out_bytes for stream in raw.server.streams.values()
     )
-
-
-class Raw:
-    """Our server, and bytes of our own."""
-
-    def __init__(self, limits: Http2Limits | None = None) -> None:
-        self.clock = Clock()
-        self.server = Http2(limits or Http2Limits(), self.clock)
-        self.feed(frames.PREFACE + frames.settings({}))
-        self.out()
-
-    def feed(self, data: bytes) -> list[http2.Event]:
-        events = self.server.feed(data)
-        while self.server.more:
-            events += self.server.feed(b"")
-        return events
-
-    def out(self) -> bytes:
-        return self.server.out.take()
-
-    def fault(self, data: bytes) -> int:
-        with pytest.raises(Http2Error) as caught:
-            self.feed(data)
-        return caught.value.code
-
-
-def fields_block() -> bytes:
-    return encode([(name.encode(), value.encode()) for name, value in FIELDS])
-
-
-def headers(id: int, end: bool = False, block: bytes | None = None) -> bytes:
-    flags = frames.END_HEADERS | (frames.END_STREAM if end else 0)
-    return frames.frame(frames.HEADERS, flags, id, fields_block() if block is None else block)
-
-
-def data(id: int, content: bytes, end: bool) -> bytes:
-    return frames.frame(frames.DATA, frames.END_STREAM if end else 0, id, content)

@@ -1,10 +1,9 @@
 """docs/grpc.md: its grpcurl calls, run one after the other.
 
-By our own reading of grpcurl, which is always there, and by the program itself where it is.
+By our own reading of grpcurl, which is always there, and by the program itself (`make tools`).
 """
 
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,15 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Broker
+from tests.tools import tool
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "grpc.md"
 OURS = [sys.executable, "-m", "tests.grpc.grpcurl"]
-PROGRAMS = {"ours": OURS}
-if found := shutil.which("grpcurl"):
-    PROGRAMS["grpcurl"] = [found]
 
-programs = pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
+
+@pytest.fixture(params=["ours", "grpcurl"])
+def program(request: pytest.FixtureRequest) -> list[str]:
+    return OURS if request.param == "ours" else [tool("grpcurl")]
 
 
 def run(program: list[str], line: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +35,6 @@ def run(program: list[str], line: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@programs
 def test_the_calls_in_the_docs_work(own_broker: Callable[..., Broker], program: list[str]) -> None:
     with own_broker() as broker:
         host, port = broker.address
@@ -59,7 +58,6 @@ def test_the_calls_in_the_docs_work(own_broker: Callable[..., Broker], program: 
                 assert '"status": "SERVING"' in done.stdout
 
 
-@programs
 def test_a_key_is_given_as_the_docs_say(
     own_broker: Callable[..., Broker], program: list[str]
 ) -> None:

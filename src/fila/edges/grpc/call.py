@@ -19,7 +19,14 @@ from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.hot import InvalidMessage, message_prefix
 from fila.edges.grpc.outflow import Stream
-from fila.edges.grpc.status import DONE, OK_BLOCK, RESPONSE_BLOCK, Status, trailers_block
+from fila.edges.grpc.status import (
+    DONE,
+    OK_BLOCK,
+    RESPONSE_BLOCK,
+    Status,
+    http_block,
+    trailers_block,
+)
 
 if TYPE_CHECKING:
     from fila.broker.session import Session
@@ -284,6 +291,34 @@ class Call:
             text = f"this is not a valid {self.method.request}: {error}"
             self.end_after_commit(Status(grpc_status.INVALID_ARGUMENT, text))
             return None
+
+
+def _nothing(data: bytes, items_max: int) -> None:
+    raise InvalidMessage("no method takes this")
+
+
+_NO_METHOD: Final = Method(Call, _nothing, None, "request", 0)
+
+
+class NotGrpc(Call):
+    """A request that is not gRPC: told so, as HTTP tells such things, once it has arrived whole."""
+
+    def __init__(
+        self, connection: GrpcConnection, stream: Stream, status: bytes, text: str, body: bool
+    ) -> None:
+        super().__init__(connection, stream, None, _NO_METHOD)
+        self._status = status
+        self._text = text
+        self._body = body
+
+    def received(self, data: bytes, ended: bool) -> None:
+        if ended and not self.ended:
+            self._finish()
+            out = self.connection.http2.out
+            out.headers(self.stream, http_block(self._status, self._text))
+            if self._body:
+                out.data(self.stream, self._text.encode() + b"\n")
+            out.trailers(self.stream, b"")
 
 
 class OneRequestCall(Call):

@@ -26,12 +26,12 @@ from fila.edges.grpc import (
     service,
 )
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Call, Method
+from fila.edges.grpc.call import Call, Method, NotGrpc
 from fila.edges.grpc.caller import Caller
 from fila.edges.grpc.fields import Request
 from fila.edges.grpc.http2 import DATA, REQUEST, Http2, Http2Error, Http2Limits
 from fila.edges.grpc.outflow import Stream
-from fila.edges.grpc.status import RESPONSE_BLOCK, Status, http_block, trailers_block
+from fila.edges.grpc.status import RESPONSE_BLOCK, Status, trailers_block
 from fila.edges.keepalive import keep_alive
 from fila.edges.limits import ConnectionLimits, Inbound
 from fila.security.keyring import digest_of
@@ -256,9 +256,11 @@ class GrpcConnection(asyncio.Protocol):
     def _open(self, stream: Stream, request: Request) -> Call | bytes:
         """A call, or the fields that refuse it before it begins."""
         if request.method != b"POST":
-            return http_block(b"405", "gRPC calls are POST requests")
+            text, body = "gRPC calls are POST requests", request.method != b"HEAD"
+            return NotGrpc(self, stream, b"405", text, body)
         if request.content_type.partition(b";")[0].strip() not in CONTENT_TYPES:
-            return http_block(b"415", "the content type is not application/grpc")
+            text = "the content type is not application/grpc"
+            return NotGrpc(self, stream, b"415", text, True)
         if request.too_large:
             limit = self._header_bytes_max
             return _refusal(grpc_status.RESOURCE_EXHAUSTED, f"metadata may have {limit} bytes")

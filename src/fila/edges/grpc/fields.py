@@ -38,6 +38,7 @@ class Request(NamedTuple):
     malformed: str = ""  # what is wrong with them as HTTP, if anything
     too_large: bool = False
     traceparent: bytes = b""
+    content_length: int = -1  # of the body, if the client said so
 
 
 class FieldsError(Exception):
@@ -124,6 +125,8 @@ def _request(fields: Iterable[tuple[bytes, bytes]], bytes_max: int) -> Request:
                 malformed = "te may only be trailers"
             if name == b"authorization":
                 authorizations += 1
+            if name == b"content-length" and not _is_length(value, found.get(name)):
+                malformed = "content-length is not one number"
         found[name] = value
     if not malformed and not (
         found.get(b":method") and found.get(b":path") and found.get(b":scheme")
@@ -140,7 +143,13 @@ def _request(fields: Iterable[tuple[bytes, bytes]], bytes_max: int) -> Request:
         malformed,
         size > bytes_max,
         found.get(b"traceparent", b""),
+        int(found[b"content-length"]) if b"content-length" in found and not malformed else -1,
     )
+
+
+def _is_length(value: bytes, before: bytes | None) -> bool:
+    """Said twice it has to be the same; beyond 18 digits there is no such body."""
+    return value.isdigit() and len(value) <= 18 and before in (None, value)
 
 
 def _shown(name: bytes) -> str:

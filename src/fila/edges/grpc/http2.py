@@ -191,8 +191,7 @@ class Http2:
             self._owed = 0
         stream = self.streams.get(stream_id)
         if stream is None:
-            self._closed_or_fault(stream_id)
-            self.glitch(1)
+            self._late_data(flags, stream_id)
             return
         if flags & frames.PADDED:
             padding = data[start] if length else 0
@@ -209,11 +208,28 @@ class Http2:
             return
         stream.owed += length
         ended = flags & frames.END_STREAM != 0
+        if stream.body_left >= 0:
+            stream.body_left -= end - start
+            if stream.body_left < 0 or (ended and stream.body_left):
+                self._stream_fault(stream, frames.PROTOCOL_ERROR)
+                return
         if ended:
             stream.remote_ended = True
         elif start == end:
             self.glitch(1)
         self._events.append((DATA, stream, data[start:end], ended))
+
+    def _late_data(self, flags: int, stream_id: int) -> None:
+        """Data for a stream that is closed: ignored where the client could not know that yet."""
+        self._closed_or_fault(stream_id)
+        self.glitch(1)
+        abandoned = self.out.abandoned
+        if stream_id in abandoned:
+            if flags & frames.END_STREAM:
+                del abandoned[stream_id]
+        elif not self._going_away:
+            self.out.write(frames.rst_stream(stream_id, frames.STREAM_CLOSED))
+            self.glitch(RESET_GLITCHES)
 
     def _headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         start, end = 0, len(payload)
@@ -230,7 +246,11 @@ class Http2:
             raise Http2Error(frames.PROTOCOL_ERROR, "there is more padding than frame")
         if stream_id == 0 or stream_id % 2 == 0:
             raise Http2Error(frames.PROTOCOL_ERROR, "clients open streams with odd numbers")
-        if stream_id <= self.last_stream and stream_id not in self.streams:
+        if (
+            stream_id <= self.last_stream
+            and stream_id not in self.streams
+            and stream_id not in self.out.abandoned
+        ):
             raise Http2Error(frames.STREAM_CLOSED, f"stream {stream_id} is closed")
         block = payload[start:end]
         ended = flags & frames.END_STREAM != 0
@@ -270,16 +290,22 @@ class Http2:
         if stream is not None:
             self._client_trailers(stream, ended)
             return
+        if stream_id in self.out.abandoned:
+            self.glitch(1)  # trailers that were on their way
+            return
         self.last_stream = stream_id
         if self._going_away:
             return  # the peer was told: it knows that nobody looks at this
         if len(self.streams) >= self._limits.streams_max:
             self.out.write(frames.rst_stream(stream_id, frames.REFUSED_STREAM))
+            if not ended:
+                self.out.abandon(stream_id)
             self.glitch(1)
             return
         stream = Stream(stream_id, self._limits.stream_window_bytes, self.out.window_initial, ended)
+        stream.body_left = request.content_length
         self.streams[stream_id] = stream
-        if request.malformed:
+        if request.malformed or (ended and stream.body_left > 0):
             self.out.reset(stream, frames.PROTOCOL_ERROR)
             self.glitch(RESET_GLITCHES)
             return
@@ -288,7 +314,7 @@ class Http2:
     def _client_trailers(self, stream: Stream, ended: bool) -> None:
         if stream.remote_ended:
             self._stream_fault(stream, frames.STREAM_CLOSED)
-        elif not ended:
+        elif not ended or stream.body_left > 0:
             self._stream_fault(stream, frames.PROTOCOL_ERROR)
         else:
             stream.remote_ended = True
@@ -325,6 +351,7 @@ class Http2:
             self._closed_or_fault(stream_id)
             self.glitch(1)
             return
+        stream.remote_ended = True
         self.out.close(stream)
         self._events.append((RESET, stream, b"", True))
         self.glitch(RESET_GLITCHES)

@@ -12,6 +12,7 @@ from fila.edges.grpc import frames
 
 PUMP_BYTES: Final = 256 * 1024  # written at once
 CHUNK_BYTES_MAX: Final = 65_536  # of one stream before another one's turn
+ABANDONED_MAX: Final = 1_024
 
 
 class WindowTooLarge(Exception):  # noqa: N818  says what it is
@@ -22,6 +23,7 @@ class Stream:
     """One call's two directions."""
 
     __slots__ = (
+        "body_left",
         "closed",
         "id",
         "offset",
@@ -41,17 +43,20 @@ class Stream:
         self.send_window = send_window
         self.remote_ended = remote_ended
         self.closed = False
+        self.body_left = -1  # bytes the client has announced and not sent; -1: it has not said
         self.owed = 0  # received, and not yet given back to the peer's window
         self.out: deque[bytes] = deque()  # waits for the peer's window or the socket
         self.out_bytes = 0
         self.offset = 0  # how much of out[0] is sent
-        self.trailers = b""  # sent after `out`
+        self.trailers: bytes | None = None  # sent after `out`
         self.waiting = False  # stands in the line of streams that want to send
 
 
 class Outflow:
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
+        # Streams that ended here first, the oldest in front: their clients may not know it yet.
+        self.abandoned: dict[int, None] = {}
         self.blocked = False  # the socket is full: no data leaves
         self.waiting_bytes = 0  # of all streams
         self.window_initial = frames.WINDOW_DEFAULT
@@ -129,13 +134,16 @@ class Outflow:
             self._line_up(stream)
 
     def trailers(self, stream: Stream, block: bytes) -> None:
-        """The last thing on a stream; it waits for the data before it."""
+        """The last thing on a stream, maybe empty; it waits for the data before it."""
         if stream.closed:
             return
         if stream.out:
             stream.trailers = block
             return
-        self._write_fields(stream, block, frames.END_HEADERS | frames.END_STREAM)
+        if block:
+            self._write_fields(stream, block, frames.END_HEADERS | frames.END_STREAM)
+        else:
+            self._out.append(frames.frame(frames.DATA, frames.END_STREAM, stream.id, b""))
         if not stream.remote_ended:
             self._out.append(frames.rst_stream(stream.id, frames.NO_ERROR))
         self.close(stream)
@@ -148,11 +156,19 @@ class Outflow:
     def close(self, stream: Stream) -> None:
         """Forget a stream and what it had to say."""
         stream.closed = True
+        if not stream.remote_ended:
+            self.abandon(stream.id)
         self.waiting_bytes -= stream.out_bytes
         stream.out_bytes = 0
         stream.out.clear()
-        stream.trailers = b""
+        stream.trailers = None
         self.streams.pop(stream.id, None)
+
+    def abandon(self, id: int) -> None:
+        """What the client has sent on this stream before it knew is no fault of its."""
+        self.abandoned[id] = None
+        if len(self.abandoned) > ABANDONED_MAX:
+            del self.abandoned[next(iter(self.abandoned))]
 
     def take(self) -> bytes:
         """Bytes for the socket; take again until there are none."""
@@ -189,7 +205,7 @@ class Outflow:
             self._out += (frames.frame_header(size, frames.DATA, 0, stream.id), chunk)
             if stream.out:
                 self._line_up(stream)
-            elif stream.trailers:
+            elif stream.trailers is not None:
                 self.trailers(stream, stream.trailers)
 
     def _line_up(self, stream: Stream) -> None:
