@@ -425,6 +425,7 @@ def test_tls_with_a_client_certificate(driver: SyncDriver, broker: TinyBroker) -
         )
         driver.call(client, "create_queue", "q")
         driver.call(client, "close")
+    assert "q" in broker.queues
 
 
 def test_a_certificate_nobody_vouches_for_is_refused(driver: SyncDriver) -> None:

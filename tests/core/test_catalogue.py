@@ -122,6 +122,9 @@ def test_a_visibility_timeout_of_a_second_and_of_a_week_are_taken() -> None:
     turns = Turns()
     turns.create("short", visibility_ms=1_000)
     turns.create("long", visibility_ms=7 * 24 * 3600 * 1000)
+    queues = turns.machine.state.queues
+    assert queues["short"].visibility_ms == 1_000
+    assert queues["long"].visibility_ms == 7 * 24 * 3600 * 1000
 
 
 def test_a_visibility_timeout_beyond_a_week_is_refused() -> None:

@@ -122,13 +122,6 @@ class Peer:
             raise Refused(*layouts.decode(bodies.Error, body))
         return opcode, body
 
-    def reply_or_refusal(self, request_id: int) -> None:
-        """Wait for an answer, whatever it is."""
-        try:
-            self.reply(request_id)
-        except Refused:
-            pass
-
     def request(
         self, record: tuple[Any, ...], expected: type[Body], timeout_s: float | None = None
     ) -> Body:

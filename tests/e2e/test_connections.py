@@ -25,7 +25,7 @@ def test_the_handshake_tells_version_and_frame_limit(broker: Broker) -> None:
 
 def test_an_api_key_is_accepted_where_none_is_asked_for(broker: Broker) -> None:
     with broker.peer(handshake=False) as peer:
-        peer.request(bodies.Handshake(1, "some-key"), bodies.HandshakeOk)
+        assert peer.request(bodies.Handshake(1, "some-key"), bodies.HandshakeOk).version == 1
         peer.ping()
 
 

@@ -88,6 +88,9 @@ def test_a_held_consumer_gets_messages_again_when_it_reads(broker: Broker, queue
             messages = [peer.take_one(stream), *peer.waiting(stream)]
             seen.update(message.id for message in messages)
             peer.post_ack(queue, [message.id for message in messages])
+        assert len(seen) == 10_000
+        wait_until(lambda: producer.stats(queue).in_flight == 0, 20, "the acks")
+        assert producer.stats(queue).depth == 0
 
 
 def test_replies_that_are_not_read_stop_the_requests_not_the_broker(own_broker: Make) -> None:

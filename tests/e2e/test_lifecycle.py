@@ -187,9 +187,13 @@ def test_a_cancelled_consume_gets_nothing_more_and_keeps_its_leases(peer: Peer, 
     assert peer.ack(queue, id) == [errors.OK]
 
 
-def test_cancelling_what_is_no_consume_does_nothing(peer: Peer) -> None:
+def test_cancelling_what_is_no_consume_does_nothing(peer: Peer, queue: str) -> None:
+    peer.create_queue(queue)
+    stream = peer.consume(queue)
     peer.cancel(4_000_000_000)
     peer.ping()
+    (id,) = peer.enqueue(queue, b"x")
+    assert peer.take_one(stream).id == id, "the consumer that is there goes on"
 
 
 def test_a_request_id_in_use_by_a_consume_is_refused_for_another(peer: Peer, queue: str) -> None:

@@ -164,6 +164,14 @@ def test_a_name_too_long_to_quote_is_refused_with_a_reason_that_fits(peer: Peer,
         bodies.CreateApiKey(name),
         bodies.CreateQueue("q", on_enqueue=name),
     ]
+    reasons = []
+    results = 0  # most say it with a code
     for ask in asks:
-        peer.reply_or_refusal(peer.post(ask))
+        try:
+            peer.reply(peer.post(ask))
+            results += 1
+        except Refused as refused:
+            reasons.append(refused.message)
+    assert reasons and len(reasons) + results == len(asks)
+    assert all(0 < len(reason.encode()) <= 1_100 for reason in reasons)
     peer.ping()

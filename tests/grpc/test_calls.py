@@ -96,7 +96,8 @@ def test_a_deadline_that_passed_is_kept(broker: Broker) -> None:
 
 
 def test_a_call_with_a_far_deadline_works(client: Client) -> None:
-    client.call("Enqueue", service_pb2.EnqueueRequest(), timeout=400 * 86_400)
+    answer = client.call("Enqueue", service_pb2.EnqueueRequest(), timeout=400 * 86_400)
+    assert answer == service_pb2.EnqueueResponse()
 
 
 def test_a_slow_upload_ends_at_its_deadline(client: Client, queue: str) -> None:

@@ -70,6 +70,7 @@ def test_a_connection_that_closes_in_the_middle_of_the_words_is_no_matter(
         opened.sendall(words)
     with broker.peer() as peer:
         peer.ping()
+    assert "Traceback" not in broker.log()
 
 
 def test_a_connection_without_a_byte_is_no_matter(broker: Broker) -> None:

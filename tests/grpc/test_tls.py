@@ -99,7 +99,9 @@ def test_a_handshake_and_nothing_more_is_no_matter(secured: Broker) -> None:
         with socket.create_connection(secured.address, timeout=5) as plain:
             context(*protocols).wrap_socket(plain, server_hostname="localhost").close()
     with Client(secured.address, credentials=credentials()) as client:
-        client.call("Check", health_pb2.HealthCheckRequest())
+        found = client.call("Check", health_pb2.HealthCheckRequest())
+        assert found.status == health_pb2.HealthCheckResponse.SERVING
+    assert "Traceback" not in secured.log()
 
 
 def test_a_plain_client_cannot_talk_to_a_tls_port(secured: Broker) -> None:

@@ -35,6 +35,9 @@ def test_an_empty_batch_gets_an_empty_answer(hooks: Hooks) -> None:
 def test_removing_a_queue_that_has_no_hooks_is_fine(hooks: Hooks) -> None:
     hooks.remove("never created")
     hooks.config_changed()
+    assert not hooks.has_on_enqueue("never created")
+    assert hooks.stats("never created") == QueueHookStats(None, None)
+    assert hooks.on_enqueue("never created", [body()], 0) == [DEFAULT_ASSIGNMENT]
 
 
 def test_without_an_engine_scripts_are_refused_but_a_stored_one_does_not_stop_the_broker() -> None:

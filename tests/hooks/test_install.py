@@ -19,11 +19,15 @@ def problem(on_enqueue: str | None = None, on_failure: str | None = None) -> str
     return str(refusal.value)
 
 
-def test_good_scripts_pass_the_check() -> None:
-    Trial().hooks.check(GOOD, GOOD_FAILURE)
-    Trial().hooks.check(GOOD, None)
-    Trial().hooks.check(None, GOOD_FAILURE)
-    Trial().hooks.check(None, None)
+@pytest.mark.parametrize("on_enqueue", [GOOD, None])
+@pytest.mark.parametrize("on_failure", [GOOD_FAILURE, None])
+def test_good_scripts_pass_the_check(on_enqueue: str | None, on_failure: str | None) -> None:
+    hooks = Trial().hooks
+    hooks.check(on_enqueue, on_failure)
+    assert not hooks.has_on_enqueue("q"), "a check installs nothing"
+    hooks.install("q", on_enqueue, on_failure)
+    assert hooks.has_on_enqueue("q") is (on_enqueue is not None)
+    assert hooks.has_on_failure("q") is (on_failure is not None)
 
 
 def test_a_syntax_error_is_told_with_the_compilers_message_and_line() -> None:

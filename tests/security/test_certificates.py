@@ -64,14 +64,15 @@ def get_through(broker: Broker, world: World) -> None:
     options = {"tls_ca": str(world.authority.cert)}
     pair = {"tls_cert": str(world.client.cert), "tls_key": str(world.client.key)}
     with FilaClient(f"{host}:{port}", **options, **pair) as fibp:  # type: ignore[arg-type]
-        fibp.list_queues()
+        assert isinstance(fibp.list_queues(), list)
     credentials = grpc.ssl_channel_credentials(
         world.authority.cert.read_bytes(),
         world.client.key.read_bytes(),
         world.client.cert.read_bytes(),
     )
     with Client(broker.address, credentials=credentials) as client:
-        client.call("Check", health_pb2.HealthCheckRequest())
+        found = client.call("Check", health_pb2.HealthCheckRequest())
+        assert found.status == health_pb2.HealthCheckResponse.SERVING
 
 
 # --- starting
