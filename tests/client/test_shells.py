@@ -221,10 +221,8 @@ def test_a_consumer_waits_and_gives_up_when_asked_to(driver: SyncDriver, peer: P
     client = driver.open(peer.address)
     driver.call(client, "create_queue", "q")
     consumer = driver.call(client, "consume", "q")
-    started = time.monotonic()
     assert driver.call(consumer, "receive", timeout=0.05) is None
     assert driver.call(consumer, "receive_many", 10, timeout=0.05) == []
-    assert time.monotonic() - started < 2
     waiting = driver.start(consumer, "receive", timeout=5)
     time.sleep(0.05)
     driver.call(client, "enqueue", "q", None, b"late")

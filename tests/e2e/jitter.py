@@ -2,7 +2,9 @@
 
 An idle machine wakes a sleeping thread within a millisecond, a crowded one after a quarter of a
 second. While a test runs, a thread sleeps for a few milliseconds again and again and notes by how
-much it overslept. The broker may be late by a fixed allowance and by three times the worst of it.
+much it overslept. The broker may be late by three times the worst of it and a fixed allowance,
+which is generous: a process may be kept waiting where a thread was not. That nothing is late by the
+scheduler's own doing is for the simulated clock to show.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 
-ALLOWANCE_MS = 250
+ALLOWANCE_MS = 2_000
 _NAP_S = 0.005
 
 

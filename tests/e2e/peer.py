@@ -18,7 +18,7 @@ from fila.wire import opcodes as op
 from fila.wire.frames import FrameDecoder, encode_frames
 from fila.wire.message import decode_headers, message_body, payload_of
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 _RECEIVE_BYTES = 1 << 18
 
 Body = TypeVar("Body", bound=tuple[Any, ...])

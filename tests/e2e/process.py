@@ -17,6 +17,7 @@ from pathlib import Path
 from fila.testing.process import ServerProcess
 from tests.e2e.peer import Peer
 
+STOP_S = 30.0
 _LEASH = Path(__file__).with_name("leash.py")
 
 
@@ -40,6 +41,9 @@ class Broker(ServerProcess):
 
     def command(self) -> list[str]:
         return [*leash(self.limits), *self.server]
+
+    def wait(self, timeout_s: float = STOP_S) -> int:
+        return super().wait(timeout_s)
 
     def peer(self, **options: object) -> Peer:
         """A connection that has shaken hands."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -132,9 +131,7 @@ def test_a_limit_set_by_the_command_holds_back_only_its_key(
     for _ in range(5):
         client.enqueue(queue, {"tenant": "a", "provider": provider}, b"limited")
         client.enqueue(queue, {"tenant": "b"}, b"free")
-    began = time.monotonic()
     payloads = Counter(one.payload for one in take(client, queue, 7))
-    assert time.monotonic() - began < 2
     assert payloads == {b"limited": 2, b"free": 5}
 
 

@@ -71,7 +71,7 @@ def test_leases_that_ran_out_while_the_broker_was_down_are_handed_out_at_once(
         time.sleep(1.1)  # the lease's own time must pass
         broker.start()
         with broker.peer() as again:
-            back = again.take_one(again.consume("orders"), timeout_s=1)
+            back = again.take_one(again.consume("orders"))
             assert (back.id, back.attempts) == (id, 1)
 
 
@@ -89,7 +89,7 @@ def test_a_delayed_retry_keeps_its_moment_over_a_restart(own_broker: Make, jitte
             assert again.stats("orders").depth == 1
             stream = again.consume("orders")
             consumed_s = time.time()  # a crowded machine may be slower to start than the delay
-            back = again.take_one(stream, timeout_s=4)
+            back = again.take_one(stream)
             assert back.attempts == 1
             assert back.leased_at_ms - nacked_s * 1000 >= 1_999
             due_s = max(nacked_s + 2, consumed_s)

@@ -13,7 +13,7 @@ import grpc
 from fila.edges.grpc.v1 import admin_pb2, bulk_pb2, health_pb2, reflection_pb2, service_pb2
 from fila.edges.grpc.v1.messages_pb2 import Message
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 LARGE = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),

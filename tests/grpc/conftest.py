@@ -17,7 +17,9 @@ _names = itertools.count(1)
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One broker per worker, for tests that touch nothing but queues of their own."""
-    with Broker(tmp_path_factory.mktemp("grpc-broker") / "data") as started:
+    # A hook that has to wait for the processor is not a slow hook.
+    settings = {"lua.default_timeout_ms": 200}
+    with Broker(tmp_path_factory.mktemp("grpc-broker") / "data", settings) as started:
         yield started
 
 

@@ -17,7 +17,7 @@ import h2.connection
 import h2.events
 import h2.settings
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Closed(Exception):  # noqa: N818

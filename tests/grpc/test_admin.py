@@ -34,7 +34,7 @@ def test_the_visibility_timeout_is_the_lease(client: Client, queue: str) -> None
     waited_ms = (
         again.timestamps.leased_at.ToMilliseconds() - first.timestamps.leased_at.ToMilliseconds()
     )
-    assert 1_000 <= waited_ms < 3_000
+    assert waited_ms >= 1_000
 
 
 def test_dead_letters_are_redriven_with_hooks_run_again(client: Client, queue: str) -> None:

@@ -1,7 +1,6 @@
 """What every call has in common: statuses, metadata, deadlines, health, reflection."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -105,15 +104,14 @@ def test_a_slow_upload_ends_at_its_deadline(client: Client, queue: str) -> None:
     never = threading.Event()
 
     def requests() -> Any:
-        never.wait(5)
+        never.wait(60)
         yield b""
 
     raw = client.channel.stream_unary("/fila.v1.FilaService/Enqueue")
-    began = time.monotonic()
     code, _ = refusal(lambda: raw(requests(), timeout=0.3))
+    assert not never.is_set()
     never.set()
     assert code == "DEADLINE_EXCEEDED"
-    assert time.monotonic() - began < 3
 
 
 # --- health

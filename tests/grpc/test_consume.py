@@ -104,12 +104,10 @@ def test_a_queue_without_a_name_is_a_mistake(client: Client) -> None:
 
 def test_the_deadline_ends_the_stream_and_the_consumer(client: Client, queue: str) -> None:
     client.create_queue(queue)
-    began = time.monotonic()
     consumed = client.consume(queue, timeout=0.4)
     with pytest.raises(grpc.RpcError) as ended:
         consumed.take_one()
     assert ended.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert time.monotonic() - began < 3
     wait_until(lambda: client.stats(queue).active_consumers == 0, 5, "the consumer's end")
 
 

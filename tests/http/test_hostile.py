@@ -123,7 +123,7 @@ def test_a_request_that_trickles_in_is_cut_off(site: HttpBroker) -> None:
             except OSError:
                 closed = True
                 break
-        assert closed and 5 < time.monotonic() - began < 15
+        assert closed and time.monotonic() - began > 5
 
 
 def test_connections_and_streams_are_limited(own_site: HttpBroker) -> None:
@@ -161,8 +161,10 @@ def test_a_visitor_that_does_not_read_is_not_kept_data_for(site: HttpBroker) -> 
         raw.connect(site.http_address)
         raw.sendall(b"GET /api/v1/stream?view=overview HTTP/1.1\r\nHost: localhost\r\n\r\n")
         raws.append(raw)
-    time.sleep(3)
+    site.visitor().beats(3)  # each of them makes an event for every stream
     assert site.rss_bytes() - before < 30 * 1024 * 1024
     assert site.visitor().get("/healthz").status == 200
+    for raw in raws:
+        raw.close()
     for raw in raws:
         raw.close()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 from tests.e2e.process import Broker, wait_until
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Answer:
@@ -99,6 +98,12 @@ class Visitor:
         finally:
             connection.close()
 
+    def beats(self, count: int = 1) -> None:
+        """Wait until the pulse has beaten so often: what it reads from then on is what is now."""
+        events = self.events(view="overview")
+        for _ in range(count + 2):  # the first tells what was known; the second may have begun
+            next(events)
+
     def wait(self, condition: Any, what: str) -> None:
         wait_until(lambda: condition(self), WAIT_S, what)
 
@@ -123,8 +128,3 @@ class HttpBroker(Broker):
 
     def visitor(self) -> Visitor:
         return Visitor(self.http_address)
-
-
-def beats(count: float) -> None:
-    """Let the pulse beat: the one thing here that has a rhythm of its own."""
-    time.sleep(count)

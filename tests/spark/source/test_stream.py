@@ -130,10 +130,10 @@ def test_a_sink_slower_than_the_timeout_is_carried_by_the_heart_beat(
 
     def sleep(batch: int) -> None:
         if batch == 0:
-            time.sleep(2.5)
+            time.sleep(4)
 
     sink = Sink(sleep)
-    frame = read_stream(queue, visibilityTimeoutSeconds=1, heartbeat=heartbeat)
+    frame = read_stream(queue, visibilityTimeoutSeconds=3, heartbeat=heartbeat)
     assert run(frame, sink, tmp_path) is None
     if not heartbeat:  # what ran out went back, and comes again
         assert held(client, queue) == (20, 0)
@@ -180,7 +180,7 @@ def test_a_stopped_query_frees_its_messages_and_burns_no_attempt(
         working.touch()
         time.sleep(30)
 
-    frame = read_stream(queue, visibilityTimeoutSeconds=2)
+    frame = read_stream(queue, visibilityTimeoutSeconds=3)
     query = (
         frame.mapInArrow(hang, frame.schema)
         .writeStream.format("noop")
@@ -188,12 +188,11 @@ def test_a_stopped_query_frees_its_messages_and_burns_no_attempt(
         .start()
     )
     wait_until(working.exists, 30, "the task to work")
-    time.sleep(3)
+    time.sleep(4)
     assert held(client, queue) == (0, 10)
-    stopped_at = time.monotonic()
     query.stop()
-    wait_until(lambda: held(client, queue) == (10, 0), 10, "the messages to be free")
-    assert time.monotonic() - stopped_at < 8
+    # Sooner than the task that hangs would end by itself.
+    wait_until(lambda: held(client, queue) == (10, 0), 25, "the messages to be free")
     assert {one.attempt_count for one in client.browse(queue)} == {0}
 
 
