@@ -88,7 +88,7 @@ def test_a_command_that_breaks_off_stops_the_broker_and_is_no_failure_of_a_conne
 ) -> None:
     wire = Wire()
     with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
-        patch.setattr(Machine, "apply", fails)
+        patch.setattr(Machine, "follow", fails)
         wire.send(QUEUE)
     wire.settle()
     assert [str(fault) for fault in wire.bench.faults] == ["planted"]
