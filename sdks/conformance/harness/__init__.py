@@ -1,0 +1,1 @@
+"""The conformance runner: scenarios as data, a real broker, one adapter per language."""
