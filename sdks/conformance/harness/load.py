@@ -16,8 +16,8 @@ _AGAIN = frozenset(
     ("ConnectionLost", "ConnectFailed", "Timeout", "ChannelFull", "NodeNotReady", "NotLeader")
 )
 _PAUSE_S = 0.05
-_NEXT_MS = 500
-_BATCH = 50
+_NEXT_MS = 100
+_BATCH = 20
 
 
 async def produce(call: Call, step: Json) -> Json:
@@ -51,7 +51,7 @@ async def produce(call: Call, step: Json) -> Json:
 
 async def collect(call: Call, step: Json, until: Any) -> Json:
     """Take and acknowledge until every text of `until` was seen, `count` messages came, or nothing
-    came for `quiet_ms`.
+    came for `quiet_ms`. `batch` is how many are asked for at a time.
 
     `texts`: payloads in the order they came; `ids` likewise; `failures`: codes of failed acks.
     """
@@ -60,12 +60,13 @@ async def collect(call: Call, step: Json, until: Any) -> Json:
     ids: list[str] = []
     failures: dict[str, int] = {}
     quiet_ms = 0
+    batch = step.get("batch", _BATCH)
     while missing or until is None:
         if until is None and len(texts) >= step.get("count", 1 << 60):
             break
-        fields = {"consumer": step["consumer"], "max": _BATCH, "timeout_ms": _NEXT_MS}
+        fields = {"consumer": step["consumer"], "max": batch, "timeout_ms": _NEXT_MS}
         if "count" in step:
-            fields["max"] = min(_BATCH, step["count"] - len(texts))
+            fields["max"] = min(batch, step["count"] - len(texts))
         answer = await call("next", fields)
         if "error" in answer:
             code = answer["error"]["code"]

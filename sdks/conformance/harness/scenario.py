@@ -49,8 +49,9 @@ RUNNER_OPS: dict[str, frozenset[str]] = {
         "peer_wait": "name that",  # until the expression over what the peer saw holds
         "peer_send": "name raw",  # bytes (hex) to the peer's newest connection
         "produce": "client queue count producers",  # every message until it is stored
-        "collect": "consumer client queue until count quiet_ms",  # take and ack
+        "collect": "consumer client queue until count quiet_ms batch",  # take and ack
         "vectors": "files kind",
+        "consume_fails": "client consumer queue",  # at consume or, where that is lazy, at next
         "until": "that every_ms call",  # repeat a call until the expression over `it` holds
     }.items()
 }

@@ -125,9 +125,9 @@ class Stage:
         count = step["repeat"]
         count = int(self._value(count)) if isinstance(count, str) else count
         if step.get("parallel"):
-            steps = [self._once(self._filled(step, {"i": i})) for i in range(count)]
+            steps = [self._once(self._filled(step, {"i": str(i)})) for i in range(count)]
             return list(await asyncio.gather(*steps))
-        return [await self._once(self._filled(step, {"i": i})) for i in range(count)]
+        return [await self._once(self._filled(step, {"i": str(i)})) for i in range(count)]
 
     async def _once(self, step: Json) -> Any:
         step = self._filled(step, {})
@@ -262,6 +262,14 @@ class Stage:
             if asyncio.get_running_loop().time() > deadline:
                 raise Failed(f"{step['that']} did not come to hold; last answer {answer!r:.300}")
             await asyncio.sleep(step.get("every_ms", 50) / 1000)
+
+    async def _do_consume_fails(self, step: Json) -> Any:
+        fields = {name: step[name] for name in ("client", "consumer", "queue")}
+        answer = await self._call("consume", fields)
+        if "ok" in answer:
+            reading = {"consumer": step["consumer"], "max": 1, "timeout_ms": 15_000}
+            answer = await self._call("next", reading)
+        return self._judged_error(step, answer)
 
     async def _do_vectors(self, step: Json) -> Json:
         async def ask(op: str, fields: Json) -> Json:
