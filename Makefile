@@ -55,8 +55,8 @@ test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## 
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)  ## ruff, generated files, mypy --strict, import contracts
-	@$(BIN)/ruff check src tests bench spec tools
-	@$(BIN)/ruff format --check src tests bench spec tools
+	@$(BIN)/ruff check src tests bench spec tools sdks/conformance
+	@$(BIN)/ruff format --check src tests bench spec tools sdks/conformance
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python spec/wire/make.py --check
 	@$(BIN)/python spec/vectors/make.py --check
@@ -66,8 +66,8 @@ check: $(READY)  ## ruff, generated files, mypy --strict, import contracts
 	@$(BIN)/python -m pytest tests/dashboard/test_build.py
 
 format: $(READY)  ## format and fix what ruff can
-	@$(BIN)/ruff check --fix src tests bench spec tools
-	@$(BIN)/ruff format src tests bench spec tools
+	@$(BIN)/ruff check --fix src tests bench spec tools sdks/conformance
+	@$(BIN)/ruff format src tests bench spec tools sdks/conformance
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py

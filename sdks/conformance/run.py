@@ -24,12 +24,12 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "src")]
 
 from harness import report  # noqa: E402
-from harness.adapter import Adapter, AdapterFault, Declaration, declared  # noqa: E402
+from harness.adapter import Adapter, AdapterError, Declaration, declared  # noqa: E402
 from harness.certificates import Certificates  # noqa: E402
 from harness.places import CATALOGUE, REPOSITORY, SOURCE  # noqa: E402
 from harness.report import Result  # noqa: E402
-from harness.scenario import Scenario, ScenarioMistake, load  # noqa: E402
-from harness.stage import Failed, Stage  # noqa: E402
+from harness.scenario import Scenario, ScenarioError, load  # noqa: E402
+from harness.stage import Stage, StepError  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "sdks" / "conformance.md"
 
@@ -38,7 +38,7 @@ def main() -> int:
     arguments = _arguments()
     try:
         scenarios = load(arguments.scenario)
-    except ScenarioMistake as mistake:
+    except ScenarioError as mistake:
         print(mistake, file=sys.stderr)
         return 2
     if arguments.list:
@@ -101,7 +101,7 @@ async def _run_one(
     try:
         await stage.play()
         await adapter.end()
-    except (Failed, AdapterFault) as why:
+    except (StepError, AdapterError) as why:
         detail = str(why)
         logs = _tail("its stderr", adapter.stderr) + _tail("the broker's log", stage.broker_log())
     except Exception as error:

@@ -58,9 +58,7 @@ class Session:
 
     async def handle(self, request: Json) -> Json:
         """The response to a request."""
-        call: Callable[[Json], Awaitable[Json]] | None = getattr(
-            self, "op_" + request["op"], None
-        )
+        call: Callable[[Json], Awaitable[Json]] | None = getattr(self, "op_" + request["op"], None)
         if call is None:
             return {"id": request["id"], "error": _error("NotImplemented", request["op"])}
         task = asyncio.ensure_future(_answer(request["id"], call(request)))
@@ -452,7 +450,12 @@ def _outcome(result: Any, told_as: Callable[[Any], Json]) -> Json:
 
 def told(error: BaseException) -> Json:
     if isinstance(error, errors.FilaError) and error.code is not None:
-        return _error(codes.name_of(error.code), str(error), getattr(error, "retryable", error.code in (9, 12, 16)), error.metadata)
+        return _error(
+            codes.name_of(error.code),
+            str(error),
+            getattr(error, "retryable", error.code in (9, 12, 16)),
+            error.metadata,
+        )
     for cause, name in CAUSES.items():
         if isinstance(error, cause):
             return _error(name, str(error), getattr(error, "retryable", False))
@@ -472,11 +475,10 @@ def _seconds(request: Json, name: str) -> float | None:
 # The process.
 
 
-async def main() -> None:
+async def main(session: Session) -> None:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    session = Session()
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(line: bytes) -> None:
@@ -494,4 +496,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(Session()))

@@ -23,7 +23,7 @@ BUILD_S = 900.0
 KEPT_LINES = 40  # of stderr, for the report
 
 
-class AdapterFault(Exception):
+class AdapterError(Exception):
     """The adapter broke the protocol: ended, printed something else, answered twice."""
 
 
@@ -60,7 +60,7 @@ class Adapter:
         self._process = process
         self._last_id = 0
         self._waiting: dict[int, asyncio.Future[Json]] = {}
-        self._fault: AdapterFault | None = None
+        self._fault: AdapterError | None = None
         self._stderr: deque[str] = deque(maxlen=KEPT_LINES)
         self._readers = [
             asyncio.create_task(self._read_responses()),
@@ -105,11 +105,11 @@ class Adapter:
         try:
             code = await asyncio.wait_for(self._process.wait(), END_S)
         except TimeoutError:
-            raise AdapterFault(f"it did not exit within {END_S:g} s of its stdin's end") from None
+            raise AdapterError(f"it did not exit within {END_S:g} s of its stdin's end") from None
         finally:
             await self.kill()
         if code != 0 and not ended_before:
-            raise AdapterFault(f"it exited with {code} at the end of its stdin")
+            raise AdapterError(f"it exited with {code} at the end of its stdin")
 
     async def kill(self) -> None:
         if self._process.returncode is None:
@@ -125,11 +125,11 @@ class Adapter:
         try:
             while line := await stdout.readline():
                 self._take(line)
-            self._fail(AdapterFault("it closed its stdout while requests were under way"))
-        except AdapterFault as fault:
+            self._fail(AdapterError("it closed its stdout while requests were under way"))
+        except AdapterError as fault:
             self._fail(fault)
         except (ValueError, OSError) as error:
-            self._fail(AdapterFault(f"its stdout cannot be read: {error}"))
+            self._fail(AdapterError(f"its stdout cannot be read: {error}"))
 
     def _take(self, line: bytes) -> None:
         try:
@@ -137,16 +137,16 @@ class Adapter:
             request_id = response["id"]
             well_formed = ("ok" in response) != ("error" in response)
         except (ValueError, TypeError, KeyError):
-            raise AdapterFault(f"it printed what is no response: {line[:200]!r}") from None
+            raise AdapterError(f"it printed what is no response: {line[:200]!r}") from None
         if not well_formed:
-            raise AdapterFault(f'a response needs either "ok" or "error": {line[:200]!r}')
+            raise AdapterError(f'a response needs either "ok" or "error": {line[:200]!r}')
         waiting = self._waiting.pop(request_id, None)
         if waiting is None:
-            raise AdapterFault(f"it answered request {request_id}, which is not under way")
+            raise AdapterError(f"it answered request {request_id}, which is not under way")
         if not waiting.done():
             waiting.set_result(response)
 
-    def _fail(self, fault: AdapterFault) -> None:
+    def _fail(self, fault: AdapterError) -> None:
         self._fault = self._fault or fault
         waiting, self._waiting = self._waiting, {}
         for response in waiting.values():

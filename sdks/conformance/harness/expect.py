@@ -1,7 +1,7 @@
 """Does an answer hold what a scenario expects?
 
-Owns the comparison and the words in which a difference is told. An object expects its own entries and
-ignores others; a list expects the same length; texts that begin with @ are conditions:
+Owns the comparison and the words in which a difference is told. An object expects its own entries
+and ignores others; a list expects the same length; texts that begin with @ are conditions:
 
     @any  @uuid  @hex32  @contains:part  @ge:5  @le:5  @in:a|b
 """

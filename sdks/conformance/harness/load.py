@@ -73,7 +73,7 @@ async def collect(call: Call, step: Json, until: Any) -> Json:
             return {"texts": texts, "ids": ids, "failures": failures, "ended_by": code}
         messages = answer["ok"]["messages"]
         quiet_ms = 0 if messages else quiet_ms + _NEXT_MS
-        if answer["ok"].get("end") or quiet_ms >= step.get("quiet_ms", 30_000):
+        if answer["ok"].get("end") or quiet_ms >= step.get("quiet_ms", 15_000):
             break
         if not messages:
             continue

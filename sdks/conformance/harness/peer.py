@@ -1,7 +1,7 @@
 """Scripted peers, for what a real broker that stands alone does not do.
 
-Owns the sockets, the scripts by name, and a record of what clients sent (`seen`). A script is only used
-where the real broker cannot produce the situation.
+Owns the sockets, the scripts by name, and a record of what clients sent (`seen`). A script is only
+used where the real broker cannot produce the situation.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from fila.wire import bodies as b
 from fila.wire import errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.frames import FRAME_BYTES_MAX, FrameDecoder, encode_frames
-
 from harness.certificates import Certificates
 
 _PING_ID = 4_000_000_000

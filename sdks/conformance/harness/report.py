@@ -60,10 +60,10 @@ def as_markdown(scenarios: list[Scenario], results: list[Result]) -> str:
     lines = [
         "# Conformance",
         "",
-        "What every SDK does, shown by one programme against a real broker. Each row is a scenario in",
-        "`sdks/conformance/scenarios/`; each column is a language, driven by a small adapter",
+        "What every SDK does, shown by one programme against a real broker. Each row is a scenario",
+        "of `sdks/conformance/scenarios/`; each column is a language, driven by a small adapter",
         "([protocol](../../sdks/conformance/PROTOCOL.md)). This page is made by",
-        "`python sdks/conformance/run.py --markdown`; continuous integration runs the same programme.",
+        "`python sdks/conformance/run.py --markdown`; continuous integration runs the same.",
         "",
         "✓ passed, ✗ failed, – not run.",
     ]

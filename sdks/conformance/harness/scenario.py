@@ -10,7 +10,7 @@ Owns reading and validating. A mistake in a scenario is found when it is loaded,
     auth = true                        the bootstrap key is `{key}`
     settings = { "fibp.max_frame_size" = 4096 }
     [[step]]
-    op = "enqueue"                     an operation of PROTOCOL.md, or one of the runner's (RUNNER_OPS)
+    op = "enqueue"                     an operation of PROTOCOL.md or of the runner (RUNNER_OPS)
     by = "witness"                     the runner's own client does it, not the adapter
     client = "a"                       the operation's fields; texts may name variables: "{broker}"
     text = "hello"                     payload given as text
@@ -33,9 +33,14 @@ from harness.places import SCENARIOS
 
 Json = dict[str, Any]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Operations of the runner itself, with their fields.
 RUNNER_OPS: dict[str, frozenset[str]] = {
-    name: frozenset(fields.split())
+    name: _words(fields)
     for name, fields in {
         "check": "that",  # a Python expression over what was saved
         "sleep": "ms",
@@ -55,20 +60,18 @@ RUNNER_OPS: dict[str, frozenset[str]] = {
         "until": "that every_ms call",  # repeat a call until the expression over `it` holds
     }.items()
 }
-COMMON = frozenset(
-    "op by repeat parallel background expect fails says within_ms save note".split()
-)
-ADAPTER_OPS = frozenset(
+COMMON = _words("op by repeat parallel background expect fails says within_ms save note")
+ADAPTER_OPS = _words(
     """hello stats abort encode decode decode_body decode_stream state connect close drain events
     enqueue enqueue_many consume next cancel ack release nack create_queue delete_queue list_queues
     get_stats set_config get_config list_config redrive explain pause_queue resume_queue pause_key
-    resume_key purge create_api_key revoke_api_key list_api_keys set_acl get_acl""".split()
+    resume_key purge create_api_key revoke_api_key list_api_keys set_acl get_acl"""
 )
 _TOP = frozenset(("title", "group", "limit_s", "broker", "step"))
 _BROKER = frozenset(("tls", "auth", "settings"))
 
 
-class ScenarioMistake(Exception):
+class ScenarioError(Exception):
     """The scenario's file is wrong; the text says where."""
 
 
@@ -86,7 +89,7 @@ def load(names: list[str] | None = None, place: Path = SCENARIOS) -> list[Scenar
     found = {path.stem.partition("-")[2]: path for path in sorted(place.glob("*.toml"))}
     unknown = set(names or ()) - set(found)
     if unknown:
-        raise ScenarioMistake(f"no scenario {min(unknown)!r}; there are: {', '.join(found)}")
+        raise ScenarioError(f"no scenario {min(unknown)!r}; there are: {', '.join(found)}")
     return [read(name, path) for name, path in found.items() if not names or name in names]
 
 
@@ -94,7 +97,7 @@ def read(name: str, path: Path) -> Scenario:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioMistake(f"{path.name}: {error}") from error
+        raise ScenarioError(f"{path.name}: {error}") from error
     return parse(name, given, path.name)
 
 
@@ -105,7 +108,7 @@ def parse(name: str, given: Json, where: str) -> Scenario:
         _known(broker, _BROKER, f"{where}: [broker]")
     steps = tuple(given.get("step", ()))
     if not given.get("title") or not steps:
-        raise ScenarioMistake(f"{where}: a scenario has a title and steps")
+        raise ScenarioError(f"{where}: a scenario has a title and steps")
     for number, step in enumerate(steps, 1):
         _check_step(step, f"{where}: step {number}")
     return Scenario(
@@ -123,9 +126,9 @@ def _check_step(step: Json, where: str) -> None:
     if op in RUNNER_OPS:
         _known(step, RUNNER_OPS[op] | COMMON, f"{where} ({op})")
     elif op not in ADAPTER_OPS:
-        raise ScenarioMistake(f"{where}: unknown op {op!r}")
+        raise ScenarioError(f"{where}: unknown op {op!r}")
     if step.get("parallel") and "repeat" not in step:
-        raise ScenarioMistake(f"{where}: parallel needs repeat")
+        raise ScenarioError(f"{where}: parallel needs repeat")
     if op == "until":
         _check_step(step["call"], f"{where}: call")
 
@@ -133,4 +136,4 @@ def _check_step(step: Json, where: str) -> None:
 def _known(given: Json, names: frozenset[str], where: str) -> None:
     unknown = set(given) - names
     if unknown:
-        raise ScenarioMistake(f"{where}: unknown {min(unknown)!r}")
+        raise ScenarioError(f"{where}: unknown {min(unknown)!r}")

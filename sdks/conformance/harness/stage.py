@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.python import Session
 from harness import vectors
-from harness.adapter import Adapter, AdapterFault
+from harness.adapter import Adapter, AdapterError
 from harness.broker import Broker
 from harness.certificates import Certificates
 from harness.expect import difference
@@ -29,7 +29,7 @@ MIB = 1 << 20
 _VARIABLE = re.compile(r"\{([a-z_][a-z0-9_.]*)\}")
 
 
-class Failed(Exception):
+class StepError(Exception):
     """A step did not go as it should."""
 
 
@@ -59,7 +59,7 @@ class Stage:
         self._background: dict[str, tuple[Json, int, asyncio.Future[Json]]] = {}
 
     async def play(self) -> None:
-        """Raises Failed, AdapterFault or TimeoutError when it does not pass."""
+        """Raises StepError, AdapterError or TimeoutError when it does not pass."""
         with tempfile.TemporaryDirectory(prefix="fila-conformance-") as place:
             try:
                 async with asyncio.timeout(self._scenario.limit_s):
@@ -67,7 +67,7 @@ class Stage:
                     for number, step in enumerate(self._scenario.steps, 1):
                         await self._take_step(number, step)
             except TimeoutError:
-                raise Failed(f"not over within {self._scenario.limit_s:g} s") from None
+                raise StepError(f"not over within {self._scenario.limit_s:g} s") from None
             finally:
                 await self._tear_down()
 
@@ -94,7 +94,7 @@ class Stage:
         fields = {"client": "witness", "address": self._broker.address, "options": options}
         answer = await self._ask_witness("connect", fields)
         if "error" in answer:
-            raise Failed(f"the witness cannot connect: {answer['error']}")
+            raise StepError(f"the witness cannot connect: {answer['error']}")
 
     async def _tear_down(self) -> None:
         for _, _, response in self._background.values():
@@ -117,9 +117,9 @@ class Stage:
                 answer = await self._once(step)
                 if "save" in step:
                     self._saved[step["save"]] = answer
-        except Failed as why:
+        except StepError as why:
             note = f" [{step['note']}]" if "note" in step else ""
-            raise Failed(f"step {number} ({step['op']}){note}: {why}") from None
+            raise StepError(f"step {number} ({step['op']}){note}: {why}") from None
 
     async def _repeated(self, step: Json) -> list[Any]:
         count = step["repeat"]
@@ -154,37 +154,39 @@ class Stage:
         try:
             answer = await asyncio.wait_for(asyncio.shield(response), limit_s)
         except TimeoutError:
-            raise Failed(f"no answer within {limit_s:g} s") from None
-        except AdapterFault as fault:
-            raise Failed(f"the adapter is at fault: {fault}") from None
+            raise StepError(f"no answer within {limit_s:g} s") from None
+        except AdapterError as fault:
+            raise StepError(f"the adapter is at fault: {fault}") from None
         if "fails" in step:
             return self._judged_error(step, answer)
         if "error" in answer:
-            raise Failed(f"it failed: {answer['error']}")
+            raise StepError(f"it failed: {answer['error']}")
         kept = _kept(answer["ok"])
         _read_texts(kept)
         if "expect" in step and (wrong := difference(step["expect"], kept)):
-            raise Failed(wrong)
+            raise StepError(wrong)
         return kept
 
     def _judged_error(self, step: Json, answer: Json) -> Any:
         allowed = [step["fails"]] if isinstance(step["fails"], str) else step["fails"]
         error = answer.get("error")
         if error is None:
-            raise Failed(f"it succeeded with {answer['ok']!r:.300}, expected {' or '.join(allowed)}")
+            raise StepError(
+                f"it succeeded with {answer['ok']!r:.300}, expected {' or '.join(allowed)}"
+            )
         if error.get("code") not in allowed:
-            raise Failed(f"it failed with {error}, expected {' or '.join(allowed)}")
+            raise StepError(f"it failed with {error}, expected {' or '.join(allowed)}")
         if not error.get("message"):
-            raise Failed(f"{error['code']} came without a text")
+            raise StepError(f"{error['code']} came without a text")
         if step.get("says", "") not in error["message"]:
-            raise Failed(f"{error['code']} says {error['message']!r}, not {step['says']!r}")
+            raise StepError(f"{error['code']} says {error['message']!r}, not {step['says']!r}")
         self._check_retryable(error)
         return _kept(error)
 
     def _check_retryable(self, error: Json) -> None:
         expected = self._retryable.get(error["code"])
         if expected is not None and error.get("retryable") is not expected:
-            raise Failed(f"{error['code']} must have retryable {expected}: {error}")
+            raise StepError(f"{error['code']} must have retryable {expected}: {error}")
 
     async def _ask_witness(self, op: str, fields: Json) -> Json:
         self._witness_id += 1
@@ -194,7 +196,7 @@ class Stage:
 
     async def _do_check(self, step: Json) -> None:
         if not self._evaluated(step["that"], {}):
-            raise Failed(f"{step['that']} does not hold: {self._told(step['that'])}")
+            raise StepError(f"{step['that']} does not hold: {self._told(step['that'])}")
 
     async def _do_sleep(self, step: Json) -> None:
         await asyncio.sleep(step["ms"] / 1000)
@@ -229,7 +231,7 @@ class Stage:
         deadline = asyncio.get_running_loop().time() + step.get("within_ms", WAIT_S * 1000) / 1000
         while not self._evaluated(step["that"], {"seen": _kept(peer.seen)}):
             if asyncio.get_running_loop().time() > deadline:
-                raise Failed(f"{step['that']} did not come to hold; the peer saw {peer.seen}")
+                raise StepError(f"{step['that']} did not come to hold; the peer saw {peer.seen}")
             await asyncio.sleep(0.02)
 
     async def _do_peer_send(self, step: Json) -> None:
@@ -260,7 +262,7 @@ class Stage:
             if self._evaluated(step["that"], {"it": answer}):
                 return answer
             if asyncio.get_running_loop().time() > deadline:
-                raise Failed(f"{step['that']} did not come to hold; last answer {answer!r:.300}")
+                raise StepError(f"{step['that']} did not come to hold; last answer {answer!r:.300}")
             await asyncio.sleep(step.get("every_ms", 50) / 1000)
 
     async def _do_consume_fails(self, step: Json) -> Any:
@@ -278,11 +280,11 @@ class Stage:
 
         try:
             faults = await vectors.run(step["kind"], step["files"], ask)
-        except (TimeoutError, AdapterFault) as error:
-            raise Failed(f"the adapter is at fault: {error or 'no answer'}") from None
+        except (TimeoutError, AdapterError) as error:
+            raise StepError(f"the adapter is at fault: {error or 'no answer'}") from None
         if faults:
             shown = "\n  ".join(faults[:10])
-            raise Failed(f"{len(faults)} vectors differ:\n  {shown}")
+            raise StepError(f"{len(faults)} vectors differ:\n  {shown}")
         return {}
 
     async def _call(self, op: str, fields: Json) -> Json:
@@ -292,9 +294,9 @@ class Stage:
         try:
             answer = await asyncio.wait_for(asyncio.shield(response), ANSWER_S)
         except TimeoutError:
-            raise Failed(f"{op}: no answer within {ANSWER_S:g} s") from None
-        except AdapterFault as fault:
-            raise Failed(f"the adapter is at fault: {fault}") from None
+            raise StepError(f"{op}: no answer within {ANSWER_S:g} s") from None
+        except AdapterError as fault:
+            raise StepError(f"the adapter is at fault: {fault}") from None
         _read_texts(answer.get("ok"))
         return answer
 
@@ -347,7 +349,7 @@ class Stage:
         try:
             return eval(expression, names)
         except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise Failed(f"{expression}: {error!r}") from None
+            raise StepError(f"{expression}: {error!r}") from None
 
     def _told(self, expression: str) -> str:
         """The saved values an expression speaks of."""

@@ -1,7 +1,7 @@
 """The golden vectors, put to an adapter's codecs.
 
-Owns how each kind of vector becomes requests and how answers are compared. The reference for meaning
-is the vector; maps are compared without order.
+Owns how each kind of vector becomes requests and how answers are compared. The reference for
+meaning is the vector; maps are compared without order.
 """
 
 import json
@@ -11,7 +11,6 @@ from typing import Any
 from fila.wire import bodies, layouts
 from fila.wire.errors import InvalidBody
 from fila.wire.frames import FrameDecoder
-
 from harness.places import VECTORS
 
 Json = dict[str, Any]
