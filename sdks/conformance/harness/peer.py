@@ -95,7 +95,7 @@ class Peer:
         elif opcode == op.PONG:
             self.seen["pongs"] += 1
         elif opcode in (op.ENQUEUE, op.ENQUEUE_WITH):
-            kind = b.Enqueue if opcode == op.ENQUEUE else b.EnqueueWith
+            kind: Any = b.Enqueue if opcode == op.ENQUEUE else b.EnqueueWith
             for item in layouts.decode(kind, body).messages:
                 self.seen["payload_bytes"] += len(item.payload)
 

@@ -140,7 +140,8 @@ class Stage:
         _write_payloads(fields)
         if step.get("by") == "witness":
             fields.setdefault("client", "witness")
-            request_id, response = 0, asyncio.ensure_future(self._ask_witness(op, fields))
+            request_id = 0
+            response: asyncio.Future[Json] = asyncio.ensure_future(self._ask_witness(op, fields))
         else:
             request_id, response = self._adapter.ask(op, fields)
         if "background" in step:

@@ -132,7 +132,7 @@ def _compared(name: str, body: Any) -> Any:
     """The body without what does not matter: absent fields, the order of maps."""
     if not isinstance(body, dict):
         return body
-    compared = {}
+    compared: Json = {}
     for field, value in body.items():
         kind = _kind(name, field)
         if isinstance(kind, layouts.ListOf) and isinstance(value, list):
