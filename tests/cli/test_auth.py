@@ -59,6 +59,44 @@ def test_an_acl_is_set_and_shown(guarded: str, run: Callable[..., Result]) -> No
     assert "key does not have admin permission" in run("auth", "list", "--api-key", token).err
 
 
+def test_a_key_is_named_and_expires_by_options_too(
+    guarded: str, run: Callable[..., Result]
+) -> None:
+    made = run("auth", "create", "--name", "billing", "--expires-at", "4102444800000", "--json")
+    assert made.code == 0, made.err
+    assert made.document["name"] == "billing"
+    assert made.document["expires_at_ms"] == 4102444800000
+    (listed,) = run("auth", "list", "--json").document
+    assert (listed["name"], listed["expires_at_ms"]) == ("billing", 4102444800000)
+
+
+def test_permissions_are_given_by_repeated_options_too(
+    guarded: str, run: Callable[..., Result]
+) -> None:
+    key_id, _ = _key(run)
+    done = run("auth", "acl", "set", key_id, "--perm", "produce:orders", "--perm", "consume:a.*")
+    assert done.out == f"ACL updated for key {key_id}\n"
+    shown = run("auth", "acl", "get", key_id).out
+    assert shown == "Permissions:\n  produce:orders\n  consume:a.*\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "a name is missing"),
+        (["a", "--name", "b"], "two different names"),
+        (["a", "--expires-at", "tomorrow"], "not a time in milliseconds"),
+        (["a", "--expires-at", "1", "--expires-in", "1d"], "not both"),
+    ],
+)
+def test_a_key_cannot_be_made_from_contradictions(
+    guarded: str, run: Callable[..., Result], arguments: list[str], said: str
+) -> None:
+    done = run("auth", "create", *arguments)
+    assert done.code == 2 and said in done.err
+    assert run("auth", "list").out == "No API keys found.\n"
+
+
 def test_a_superadmin_key_says_so(guarded: str, run: Callable[..., Result]) -> None:
     key_id, _ = _key(run, "--superadmin")
     shown = run("auth", "acl", "get", key_id).out
@@ -79,7 +117,7 @@ def test_a_wrong_or_missing_key_is_told(
 ) -> None:
     assert "the API key is not valid" in run("queue", "list", "--api-key", "wrong").err
     monkeypatch.delenv("FILA_API_KEY")
-    assert "an API key is required" in run("queue", "list").err
+    assert "API key required" in run("queue", "list").err
 
 
 def test_an_expiry_is_a_time_from_now(guarded: str, run: Callable[..., Result]) -> None:

@@ -57,17 +57,17 @@ def refusal(call: Callable[[], Any]) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ([], "an API key is required"),
+        ([], "API key required"),
         ([("authorization", "Bearer wrong")], "the API key is not valid"),
-        ([("authorization", "Bearer ")], "an API key is required"),
-        ([("authorization", "Bearer")], "an API key is required"),
-        ([("authorization", "Basic cm9vdA==")], "an API key is required"),
-        ([("authorization", "root")], "an API key is required"),
+        ([("authorization", "Bearer ")], "API key required"),
+        ([("authorization", "Bearer")], "API key required"),
+        ([("authorization", "Basic cm9vdA==")], "API key required"),
+        ([("authorization", "root")], "API key required"),
         ([("authorization", "Bearer root root")], "the API key is not valid"),
         ([("authorization", "Bearer \xff\xfe")], "the API key is not valid"),
         (
             [("authorization", "Bearer wrong"), ("authorization", "Bearer root")],
-            "an API key is required",
+            "API key required",
         ),
     ],
 )

@@ -294,7 +294,7 @@ def test_without_a_valid_key_nobody_gets_in(
     who: str,
 ) -> None:
     secret, text = {
-        "no key": (None, "an API key is required"),
+        "no key": (None, "API key required"),
         "wrong key": ("0" * 32, "the API key is not valid"),
         "expired key": (expired.secret, "the API key has expired"),
     }[who]

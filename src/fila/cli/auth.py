@@ -31,12 +31,18 @@ def add_parser(subparsers: Subparsers) -> None:
         inner,
         "create",
         "make an API key; its token is shown this once",
-        examples="  fila auth create billing --expires-in 30d\n  fila auth create ops --superadmin",
+        examples="  fila auth create billing --expires-in 30d\n"
+        "  fila auth create ops --superadmin\n"
+        "  fila auth create --name billing --expires-at 1790000000000",
     )
-    create.add_argument("name", metavar="NAME", help="whose key it is")
+    create.add_argument("name", metavar="NAME", nargs="?", help="whose key it is")
+    create.add_argument("--name", dest="named", metavar="NAME", help="the same, as an option")
     create.add_argument("--superadmin", action="store_true", help="it may do everything")
     create.add_argument(
         "--expires-in", metavar="TIME", default="", help="for example 90s, 15m, 12h, 30d"
+    )
+    create.add_argument(
+        "--expires-at", metavar="MS", default="", help="milliseconds since 1970-01-01 UTC"
     )
 
     command(inner, "list", "list API keys", examples="  fila auth list")
@@ -64,11 +70,19 @@ def add_parser(subparsers: Subparsers) -> None:
         about="Replace all permissions of a key. A permission is kind:pattern: produce, consume\n"
         'or admin, and a queue name, "prefix.*" or "*". Without any the key may do nothing.',
         examples="  fila auth acl set 3f2a… produce:orders 'consume:orders.*'\n"
+        "  fila auth acl set 3f2a… --perm produce:orders --perm 'consume:orders.*'\n"
         "  fila auth acl set 3f2a… 'admin:*'",
     )
     set_.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
     set_.add_argument(
         "permissions", metavar="KIND:PATTERN", nargs="*", help="for example produce:orders"
+    )
+    set_.add_argument(
+        "--perm",
+        metavar="KIND:PATTERN",
+        action="append",
+        default=[],
+        help="the same, as an option; may be repeated",
     )
     get = command(acl, "get", "show what a key may do", examples="  fila auth acl get 3f2a…")
     get.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
@@ -87,20 +101,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace) -> int:
-    expires_ms = 0
-    if args.expires_in:
-        expires_ms = int(time.time() * 1000) + 1000 * _seconds(args.expires_in)
+    name = _name(args)
+    expires_ms = _expiry_ms(args)
     with connection.open_client(args) as client:
-        key = client.create_api_key(
-            args.name, expires_at_ms=expires_ms, is_superadmin=args.superadmin
-        )
+        key = client.create_api_key(name, expires_at_ms=expires_ms, is_superadmin=args.superadmin)
     if args.json:
         say_json(
-            {"key_id": key.key_id, "token": key.key, "name": args.name,
+            {"key_id": key.key_id, "token": key.key, "name": name,
              "is_superadmin": key.is_superadmin, "expires_at_ms": expires_ms}
         )  # fmt: skip
         return 0
-    say(f'Created API key "{shown(args.name)}"')
+    say(f'Created API key "{shown(name)}"')
     say(f"Key ID     : {key.key_id}")
     say(f"Token      : {key.key}")
     if key.is_superadmin:
@@ -137,7 +148,7 @@ def _revoke(args: argparse.Namespace) -> int:
 
 
 def _set_acl(args: argparse.Namespace) -> int:
-    permissions = [_permission(text) for text in args.permissions]
+    permissions = [_permission(text) for text in [*args.permissions, *args.perm]]
     with connection.open_client(args) as client:
         client.set_acl(args.key_id, permissions)
     if args.json:
@@ -164,6 +175,28 @@ def _get_acl(args: argparse.Namespace) -> int:
     if not acl.permissions and not acl.is_superadmin:
         say("  (none)")
     return 0
+
+
+def _name(args: argparse.Namespace) -> str:
+    """Given in one of two forms: `create NAME` or `create --name NAME`."""
+    given = {name for name in (args.name, args.named) if name is not None}
+    if not given:
+        raise usage("a name is missing: fila auth create NAME")
+    if len(given) > 1:
+        raise usage("two different names are given; use NAME or --name NAME")
+    return str(given.pop())
+
+
+def _expiry_ms(args: argparse.Namespace) -> int:
+    if args.expires_in and args.expires_at:
+        raise usage("use --expires-in or --expires-at, not both")
+    if args.expires_in:
+        return int(time.time() * 1000) + 1000 * _seconds(args.expires_in)
+    if not args.expires_at:
+        return 0
+    if not args.expires_at.isdigit():
+        raise usage(f'"{args.expires_at}" is not a time in milliseconds, such as 1790000000000')
+    return int(args.expires_at)
 
 
 def _permission(text: str) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class Guard:
         if not self.enabled:
             return ANYBODY
         if not secret:
-            return Rejection(UNAUTHORIZED, "an API key is required")
+            return Rejection(UNAUTHORIZED, "API key required")
         if self._bootstrap and hmac.compare_digest(self._bootstrap, digest_of(secret)):
             return BOOTSTRAP
         key = self.keyring.find(secret)
