@@ -236,6 +236,30 @@ def test_both_port_files_get_the_bound_address(tmp_path: Path) -> None:
         assert process.wait(10) == 0
 
 
+def test_two_addresses_are_both_served_and_each_has_its_port_file(tmp_path: Path) -> None:
+    one, two = tmp_path / "port", tmp_path / "fibp-port"
+    environ = {
+        "FILA_PORT_FILE": str(one),
+        "FILA_FIBP_PORT_FILE": str(two),
+        "FILA_SERVER__LISTEN_ADDR": "127.0.0.1:0",
+        "FILA_FIBP__LISTEN_ADDR": "127.0.0.1:0",
+    }
+    process = subprocess.Popen(
+        server_command(), cwd=tmp_path, env={**os.environ, **environ}, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: one.exists() and two.exists(), 20, "the port files")
+        assert one.read_text() != two.read_text()
+        for number, file in enumerate((one, two)):
+            host, _, port = file.read_text().rpartition(":")
+            with Peer((host, int(port))) as peer:
+                peer.create_queue(f"q{number}")
+                assert len(peer.queues()) == 2 * (number + 1)
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+
+
 def test_an_unknown_key_is_a_warning_and_the_server_starts(tmp_path: Path) -> None:
     (tmp_path / "fila.toml").write_text("[storage]\ndurabilty = 'fsync'\n[whatever]\nx = 1\n")
     with Broker(tmp_path / "data") as broker:

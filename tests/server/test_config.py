@@ -41,7 +41,7 @@ def fault(text: str = "", environ: dict[str, str] | None = None) -> str:
 def test_without_anything_there_are_defaults() -> None:
     loaded = load_with()
     assert loaded == Loaded(Settings(), "defaults", [])
-    assert loaded.settings.listen_addr == "0.0.0.0:5555"
+    assert loaded.settings.listen_addrs == ("0.0.0.0:5555",)
     assert loaded.settings.scheduler.quantum == 1
     assert loaded.settings.storage.durability == "os"
 
@@ -72,11 +72,11 @@ def test_the_environment_comes_before_the_file_and_the_command_line_before_both(
     write("[server]\nlisten_addr = '0.0.0.0:1'\n[storage]\ndata_dir = 'file'\n")
     environ = {"FILA_SERVER__LISTEN_ADDR": "0.0.0.0:2", "FILA_DATA_DIR": "environ"}
     loaded = load_with(environ).settings
-    assert (loaded.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:2", "environ")
+    assert (loaded.server.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:2", "environ")
     loaded = load_with(
         environ, server__listen_addr="0.0.0.0:3", storage__data_dir="command"
     ).settings
-    assert (loaded.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:3", "command")
+    assert (loaded.server.listen_addr, loaded.storage.data_dir) == ("0.0.0.0:3", "command")
 
 
 def test_any_setting_can_be_overridden_in_the_environment() -> None:
@@ -96,9 +96,43 @@ def test_any_setting_can_be_overridden_in_the_environment() -> None:
     assert loaded.settings.journal.enabled is True
 
 
-def test_the_fibp_address_overrides_the_servers() -> None:
+def test_both_addresses_are_listened_on_when_both_are_given() -> None:
     write("[server]\nlisten_addr = '0.0.0.0:1'\n[fibp]\nlisten_addr = '0.0.0.0:2'\n")
-    assert load_with().settings.listen_addr == "0.0.0.0:2"
+    assert load_with().settings.listen_addrs == ("0.0.0.0:1", "0.0.0.0:2")
+
+
+def test_the_fibp_address_alone_replaces_the_default() -> None:
+    assert load_with().settings.listen_addrs == ("0.0.0.0:5555",)
+    write("[fibp]\nlisten_addr = '0.0.0.0:2'\n")
+    assert load_with().settings.listen_addrs == ("0.0.0.0:2",)
+
+
+def test_one_address_given_twice_is_one_unless_the_ports_are_to_be_found() -> None:
+    write("[server]\nlisten_addr = ':7'\n[fibp]\nlisten_addr = ':7'\n")
+    assert load_with().settings.listen_addrs == (":7",)
+    write("[server]\nlisten_addr = ':0'\n[fibp]\nlisten_addr = ':0'\n")
+    assert load_with().settings.listen_addrs == (":0", ":0")
+
+
+def test_a_bootstrap_key_in_the_server_section_turns_authentication_on() -> None:
+    write("[server]\nbootstrap_apikey = 'secret'\n")
+    loaded = load_with()
+    assert loaded.warnings == []
+    assert loaded.settings.auth_enabled
+    assert loaded.settings.auth.bootstrap_apikey == "secret"
+    write("")
+    by_environment = load_with({"FILA_SERVER__BOOTSTRAP_APIKEY": "other"}).settings
+    assert by_environment.auth_enabled
+    assert by_environment.auth.bootstrap_apikey == "other"
+
+
+@pytest.mark.parametrize("section", ["server", "auth", "tls"])
+def test_a_misspelt_bootstrap_key_is_refused_not_ignored(section: str) -> None:
+    write(f"[{section}]\nbootstrap_api_key = 'secret'\n")
+    with pytest.raises(ConfigError) as refused:
+        load_with()
+    assert "write [auth] bootstrap_apikey" in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +245,7 @@ def test_a_file_that_is_not_text_is_refused() -> None:
 
 def test_addresses_of_every_form_are_understood() -> None:
     for address in ("127.0.0.1:0", "[::1]:5555", "localhost:65535", ":5555"):
-        assert load_with({"FILA_SERVER__LISTEN_ADDR": address}).settings.listen_addr == address
+        assert load_with({"FILA_SERVER__LISTEN_ADDR": address}).settings.listen_addrs == (address,)
 
 
 def test_the_bootstrap_key_turns_authentication_on() -> None:

@@ -36,7 +36,7 @@ class Listener:
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
         self._loop = asyncio.get_running_loop()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -51,8 +51,9 @@ class Listener:
     async def listen(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
     ) -> tuple[str, int]:
-        """Bind and accept. Returns the address that was bound (port 0 picks a free one)."""
-        self._server = await self._loop.create_server(
+        """Bind and accept, once per address. Returns the address that was bound (port 0 picks a
+        free one)."""
+        server = await self._loop.create_server(
             self._connect,
             host or None,
             port,
@@ -61,13 +62,14 @@ class Listener:
             ssl=tls,
             ssl_handshake_timeout=self._limits.handshake_s if tls else None,
         )
-        bound = self._server.sockets[0].getsockname()
+        self._servers.append(server)
+        bound = server.sockets[0].getsockname()
         return bound[0], bound[1]
 
     async def close(self, grace_s: float) -> None:
         """Stop accepting, let every connection finish what was accepted, close them."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for connection in list(self._connections):
             connection.shut_down()
         try:

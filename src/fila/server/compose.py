@@ -32,6 +32,7 @@ from fila.hooks.policy import LuaHooks
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
 from fila.server import watch
+from fila.server.certificate import CertificateWatch
 from fila.server.config import ConfigError
 from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
@@ -67,6 +68,7 @@ class Node:
         self._store = store if store is not None else open_store(settings)
         self._tls: list[ssl.SSLContext] = []  # one per port
         self._clock = clock = Clock()
+        self._certificate = CertificateWatch(self._wall_s)
         began_ns = elapsed_ns()
         machine = load(self._store, core_settings(settings), clock.now_ns())
         clock.never_before(machine.view.now_ns)
@@ -128,22 +130,28 @@ class Node:
         )
         if self._watch is not None:
             journal = self._journal.status if self._journal is not None else None
-            self._watch.attach(self.broker, sessions, hooks, self._listener, journal)
+            certificate = self._certificate if settings.tls.cert_file else None
+            self._watch.attach(self.broker, sessions, hooks, self._listener, journal, certificate)
         self.http_address: tuple[str, int] | None = None
 
-    async def start(self) -> tuple[str, int]:
-        """Accept connections. Returns the bound address."""
-        host, port = parse_address(self._settings.listen_addr)
+    async def start(self) -> list[tuple[str, int]]:
+        """Accept connections. Returns the bound addresses, in the settings' order."""
         self._snapshot()
         self._compare_clocks()
         context = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
+        if context is not None:
+            self._look_at_certificate()
         if self._watch is not None:
             self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
+        return [await self._listen(text, context) for text in self._settings.listen_addrs]
+
+    async def _listen(self, address: str, context: ssl.SSLContext | None) -> tuple[str, int]:
+        host, port = parse_address(address)
         try:
             return await self._listener.listen(host, port, context)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
-            raise OSError(f"cannot listen on {self._settings.listen_addr}: {why}") from error
+            raise OSError(f"cannot listen on {address}: {why}") from error
 
     def reload_certificates(self) -> None:
         """Read the certificate files again; a fault is logged and the old ones stay in use."""
@@ -156,6 +164,11 @@ class Node:
             log.error(f"certificates not reloaded: {error}")
         else:
             log.info("certificates reloaded")
+            self._look_at_certificate()
+
+    def _look_at_certificate(self) -> None:
+        path = self._settings.tls.cert_file
+        self._certificate.loaded(path, tls.expiry_s(path))
 
     def _secure(self, *protocols: str) -> ssl.SSLContext | None:
         """A context for one port, if there are certificates."""
@@ -198,6 +211,7 @@ class Node:
 
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""
+        self._certificate.stop()
         if self._watch is not None:
             self._watch.stopping()
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)

@@ -22,9 +22,10 @@ SEARCH_PATH = (Path("fila.toml"), Path("/etc/fila/fila.toml"))
 REFUSED_SECTIONS = ("cluster",)
 # Other names under which settings are known.
 ALIASES = {
-    ("tls", "server_cert"): "cert_file",
-    ("tls", "server_key"): "key_file",
-    ("tls", "ca_cert"): "ca_file",
+    ("tls", "server_cert"): ("tls", "cert_file"),
+    ("tls", "server_key"): ("tls", "key_file"),
+    ("tls", "ca_cert"): ("tls", "ca_file"),
+    ("server", "bootstrap_apikey"): ("auth", "bootstrap_apikey"),
 }
 # Settings that moved: the old name works, with a warning.
 MOVED = {
@@ -158,9 +159,12 @@ def _set_known(
         name = ".".join(MOVED[section, key])
         warnings.append(f"{where}: {section}.{key} is called {name} now; the old name still works")
         section, key = MOVED[section, key]
-    key = ALIASES.get((section, key), key)
+    section, key = ALIASES.get((section, key), (section, key))
     known = [one.name for one in fields(getattr(settings, section))]
     if key not in known:
+        if key.replace("_", "").replace("-", "") == "bootstrapapikey":
+            # Ignoring it would start a server open that was told a key.
+            raise ConfigError(f"{where}: {section}.{key}: write [auth] bootstrap_apikey")
         warnings.append(_unknown(f"{where}: {section}.{key}", key, known))
         return settings
     return _set(settings, section, key, value, where)
@@ -170,6 +174,8 @@ def _set(settings: Settings, section: str, key: str, value: Any, where: str) -> 
     table = getattr(settings, section)
     described = next(one for one in fields(table) if one.name == key)
     checked = _checked(described, value, f"{where}: {section}.{key}")
+    if (section, key) == ("server", "listen_addr"):
+        settings = replace(settings, server_addr_given=True)
     return replace(settings, **{section: replace(table, **{key: checked})})
 
 

@@ -101,7 +101,7 @@ async def _serve(settings: Settings) -> tuple[int, str]:
     node = Node(settings, loop, on_fault)
     loop.add_signal_handler(signal.SIGHUP, node.reload_certificates)
     try:
-        host, port = await node.start()
+        bound = [f"{host}:{port}" for host, port in await node.start()]
     except BaseException:
         node.abandon()
         raise
@@ -109,11 +109,12 @@ async def _serve(settings: Settings) -> tuple[int, str]:
     if node.http_address is not None and os.environ.get("FILA_GUI_PORT_FILE"):
         http_host, http_port = node.http_address
         _write_port_file(Path(os.environ["FILA_GUI_PORT_FILE"]), f"{http_host}:{http_port}")
-    for name in ("FILA_PORT_FILE", "FILA_FIBP_PORT_FILE"):
+    # The second address is [fibp] listen_addr; where there is one, it serves both.
+    for name, address in (("FILA_FIBP_PORT_FILE", bound[-1]), ("FILA_PORT_FILE", bound[0])):
         if os.environ.get(name):
-            _write_port_file(Path(os.environ[name]), f"{host}:{port}")
+            _write_port_file(Path(os.environ[name]), address)
     log.info(
-        f"Fila {__version__} is ready on {host}:{port}",
+        f"Fila {__version__} is ready on {' and '.join(bound)}",
         extra={"data_dir": settings.storage.data_dir, "durability": settings.storage.durability},
     )
     await stop.wait()

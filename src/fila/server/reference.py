@@ -23,7 +23,9 @@ that names the nearest known one; a wrong type or value stops the server with on
 file, key and reason.
 
 When `FILA_PORT_FILE` or `FILA_FIBP_PORT_FILE` names a file, the server writes the address it has
-bound (`host:port`) into it: useful with port 0. `FILA_GUI_PORT_FILE` does it for the HTTP port.
+bound (`host:port`) into it: useful with port 0. With two addresses (`[server]` and `[fibp]`) the
+first file gets the server's and the second the other. `FILA_GUI_PORT_FILE` does it for the HTTP
+port.
 
 Settings that can change while the broker runs (throttle rates, flags for hooks) are not here: they
 are runtime config, see `fila config --help`.

@@ -113,7 +113,11 @@ class ConnectionSettings:
 class FibpSettings:
     """The binary protocol. What it has in common with gRPC is set in `[connection]`."""
 
-    listen_addr: str = setting("", "When given, overrides `server.listen_addr`.")
+    listen_addr: str = setting(
+        "",
+        "Replaces the default of `server.listen_addr`; when both are given, both are listened on. "
+        "Either takes FIBP and gRPC.",
+    )
     max_frame_size: int = setting(
         16 * MiB, "Largest frame in bytes; larger messages are continued.", low=4_096, high=16 * MiB
     )
@@ -178,7 +182,8 @@ class AuthSettings:
 
     bootstrap_apikey: str = setting(
         "",
-        "A key that may do everything, to make the first keys with. Also: FILA_BOOTSTRAP_APIKEY. "
+        "A key that may do everything, to make the first keys with. Also: FILA_BOOTSTRAP_APIKEY, "
+        "and `bootstrap_apikey` in `[server]`. "
         "Keep it out of files others can read.",
     )
 
@@ -298,7 +303,16 @@ class Settings:
     gui: GuiSettings = field(default_factory=GuiSettings)
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
+    server_addr_given: bool = field(default=False, metadata={"hidden": True})
 
     @property
-    def listen_addr(self) -> str:
-        return self.fibp.listen_addr or self.server.listen_addr
+    def listen_addrs(self) -> tuple[str, ...]:
+        """Where clients are accepted: one address, or two when both were given."""
+        first, second = self.server.listen_addr, self.fibp.listen_addr
+        if not second:
+            return (first,)
+        if not self.server_addr_given:
+            return (second,)
+        # The same address twice is one, unless each is to find a free port of its own.
+        same = first == second and not first.endswith(":0")
+        return (first,) if same else (first, second)

@@ -90,7 +90,7 @@ class MemoryBroker:
         store = MemoryStore()
         node = Node(self._settings, self._loop, self._stopped, store)
         try:
-            host, port = await node.start()
+            host, port = (await node.start())[0]
             self.address = f"{host}:{port}"
             self._started.set()
             await self._until_the_end(store)
