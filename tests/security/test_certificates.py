@@ -1,5 +1,6 @@
 """Certificates: what keeps the broker from starting, what stops a client, new ones on SIGHUP."""
 
+import json
 import signal
 import socket
 import ssl
@@ -8,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import urlopen
 
 import pytest
 
@@ -81,7 +83,6 @@ def get_through(broker: Broker, world: World) -> None:
 def test_a_broker_says_in_one_line_why_it_cannot_use_its_certificate(
     world: World, tmp_path: Path
 ) -> None:
-    expired = world.authority.issue("expired", days_from=-20, days_until=-10)
     early = world.authority.issue("early", days_from=10, days_until=20)
     other = world.authority.issue("other")
     nothing = tmp_path / "nothing.pem"
@@ -92,7 +93,6 @@ def test_a_broker_says_in_one_line_why_it_cannot_use_its_certificate(
         (settings(Certificate(missing, server.key)), f"tls.cert_file: {missing}: No such file"),
         (settings(Certificate(server.cert, missing)), f"tls.key_file: {missing}: No such file"),
         (settings(Certificate(server.cert, other.key)), "does not belong to"),
-        (settings(expired), f"{expired.cert} expired on"),
         (settings(early), f"{early.cert} is not valid before"),
         (settings(Certificate(nothing, server.key)), "holds no certificate"),
         (settings(Certificate(server.cert, encrypted(server.key))), "is encrypted"),
@@ -108,6 +108,37 @@ def test_a_broker_says_in_one_line_why_it_cannot_use_its_certificate(
         lines = [line for line in broker.log().splitlines() if line.startswith("fila-server:")]
         assert len(lines) == 1 and expected in lines[0], broker.log()
         assert "Traceback" not in broker.log()
+
+
+def test_an_expired_certificate_is_told_loudly_and_does_not_keep_the_broker_from_starting(
+    world: World, tmp_path: Path
+) -> None:
+    expired = world.authority.issue("expired", days_from=-20, days_until=-10)
+    page = tmp_path / "page.port"
+    given = settings(expired) | {"gui.listen_addr": "127.0.0.1:0"}
+    broker = Broker(tmp_path / "data", settings=given)
+    broker.environ = {"FILA_GUI_PORT_FILE": str(page)}
+    with broker.start():
+        said = [json.loads(line) for line in broker.log().splitlines()]
+        (loud,) = [line for line in said if "certificate expired on" in line["message"]]
+        assert loud["level"] == "error" and loud["cert_file"] == str(expired.cert)
+        careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(broker.address, timeout=5) as plain:
+            assert careless.wrap_socket(plain).version() is not None
+        address = page.read_text()
+        ready = urlopen(f"https://{address}/readyz", context=careless, timeout=5)
+        assert ready.status == 200
+        first, second = ready.read().decode().splitlines()
+        assert first == "ready" and second.startswith("warning: the server certificate expired on")
+        assert str(expired.cert) not in second  # everybody may read this page
+        metrics = urlopen(f"https://{address}/metrics", context=careless, timeout=5).read().decode()
+        (value,) = [
+            float(line.split()[-1])
+            for line in metrics.splitlines()
+            if line.startswith("fila_tls_certificate_expires_in")
+        ]
+        assert -11 * 86_400 < value < -9 * 86_400
 
 
 # --- clients
@@ -134,6 +165,14 @@ def test_a_client_without_a_valid_certificate_does_not(
     ):
         _say_hello(context(world, pair), plain)
     get_through(secured, world)
+    reason = {
+        "none": "peer did not return a certificate",
+        "of another authority": "unable to get local issuer certificate",
+        "expired": "certificate has expired",
+        "not yet valid": "certificate is not yet valid",
+    }[who]
+    wait_until(lambda: reason in secured.log(), 5, f'"{reason}" in the log')
+    assert "a client was refused by TLS: " in secured.log()
 
 
 def test_a_client_that_does_not_know_the_authority_goes_away(secured: Broker, world: World) -> None:

@@ -6,6 +6,8 @@ import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fila.edges.handshake import ObservedHandshake
+
 ALPN_FIBP: Final = "fila/1"
 ALPN_GRPC: Final = "h2"
 ALPN_HTTP: Final = "http/1.1"
@@ -32,6 +34,7 @@ def server_context(
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     context.set_alpn_protocols(list(protocols))
+    context.sslobject_class = ObservedHandshake
     load(context, files, now_s)
     if files.ca:
         context.verify_mode = ssl.CERT_REQUIRED
@@ -42,7 +45,7 @@ def load(context: ssl.SSLContext, files: TlsFiles, now_s: float) -> None:
     """(Re)read the files into the context; new handshakes use them, open connections stay."""
     _readable("cert_file", files.cert)
     _readable("key_file", files.key)
-    _not_expired(files.cert, now_s)
+    _begun(files.cert, now_s)
     # Tried on a context of its own first: a bad pair must not spoil the one in use.
     for target in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
         try:
@@ -71,16 +74,26 @@ def _readable(setting: str, path: str) -> None:
         raise TlsError(f"tls.{setting}: {path}: {error.strerror}") from error
 
 
-def _not_expired(path: str, now_s: float) -> None:
+def expiry_s(path: str) -> float:
+    """When the certificate in this file ends, in seconds since 1970."""
+    return float(ssl.cert_time_to_seconds(_decoded(path)["notAfter"]))
+
+
+def _begun(path: str, now_s: float) -> None:
+    """A certificate of the future is a mistake, or the clock is wrong: nobody could connect. One of
+    the past is told by whoever asks `expiry_s`."""
+    begins = _decoded(path)["notBefore"]
+    if ssl.cert_time_to_seconds(begins) > now_s + 300:
+        raise TlsError(f"tls.cert_file: {path} is not valid before {begins}")
+
+
+def _decoded(path: str) -> dict[str, str]:
     decode = ssl._ssl._test_decode_cert  # type: ignore[attr-defined]  # the only reader in the stdlib
     try:
-        certificate = decode(path)
+        certificate: dict[str, str] = decode(path)
     except Exception as error:
         raise TlsError(f"tls.cert_file: {path} holds no certificate") from error
-    if ssl.cert_time_to_seconds(certificate["notAfter"]) < now_s:
-        raise TlsError(f"tls.cert_file: {path} expired on {certificate['notAfter']}")
-    if ssl.cert_time_to_seconds(certificate["notBefore"]) > now_s + 300:
-        raise TlsError(f"tls.cert_file: {path} is not valid before {certificate['notBefore']}")
+    return certificate
 
 
 def _no_password() -> str:

@@ -22,6 +22,7 @@ from fila.broker.session import Sessions
 from fila.edges.failures import Failures
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import Hooks
+from fila.server.certificate import CertificateWatch
 from fila.server.config import ConfigError
 from fila.server.settings import Settings
 from fila.storage.committer import Committer
@@ -53,6 +54,7 @@ class Watch:
         self._export: Export | None = None
         self._http: HttpListener | None = None
         self._site: Site | None = None
+        self._certificate: CertificateWatch | None = None
         self._scraped = (-1, b"")
 
     def attach(
@@ -62,8 +64,10 @@ class Watch:
         hooks: Hooks,
         listener: Listener,
         journal: Callable[[], JournalNumbers] | None,
+        certificate: CertificateWatch | None = None,
     ) -> None:
         """See everything the broker does from now on."""
+        self._certificate = certificate
         own = self._settings.telemetry
         now_ns = self._clock.now_ns
         tracer = None
@@ -88,6 +92,7 @@ class Watch:
                 listener.connections,
                 listener.failures.counts,
                 journal,
+                certificate.remaining_s if certificate is not None else None,
             ),
         )
         if own.otlp_endpoint:
@@ -184,8 +189,14 @@ class Watch:
         )
         api = Api(guard, logins, views, Actions(sessions), gui.max_streams)
         self._site = Site(guard, logins, api, Files(), self._scrape)
+        self._site.warnings = self._warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
         self._http = HttpListener(self._site.serve, limits, failures)
+
+    def _warnings(self) -> list[str]:
+        """What `/readyz` adds to its answer."""
+        text = self._certificate.warning() if self._certificate is not None else ""
+        return [text] if text else []
 
     def _scrape(self) -> tuple[bytes, str]:
         """Once per beat for all scrapers."""

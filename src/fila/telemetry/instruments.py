@@ -220,6 +220,13 @@ INSTRUMENTS: Final = (
         "has a line for it.",
     ),
     Instrument(
+        "fila.tls.certificate.expires_in",
+        GAUGE,
+        SECONDS,
+        (),
+        "Time until the server's certificate expires; negative when it has. Absent without TLS.",
+    ),
+    Instrument(
         "fila.journal.lag", GAUGE, "{event}", (), "Journal events that are not written yet."
     ),
     Instrument("fila.journal.written", COUNTER, "{event}", (), "Journal events written."),

@@ -73,6 +73,7 @@ class Sources(NamedTuple):
     connections: Callable[[], int]
     connections_failed: Mapping[str, int]  # by protocol
     journal: Callable[[], JournalNumbers] | None
+    certificate_s: Callable[[], float] | None = None  # until the server's certificate expires
 
 
 class Readings:
@@ -182,6 +183,8 @@ class Readings:
         add("fila.connections.open", (), sources.connections())
         for protocol, count in sources.connections_failed.items():
             add("fila.connections.failed", (protocol,), count)
+        if sources.certificate_s is not None:
+            add("fila.tls.certificate.expires_in", (), sources.certificate_s())
         if sources.journal is not None:
             journal = sources.journal()
             add("fila.journal.lag", (), journal.waiting)

@@ -34,6 +34,7 @@ class Site:
         self._files = files
         self._metrics = metrics
         self.not_ready = "starting"  # why; empty: ready
+        self.warnings: Callable[[], list[str]] = list  # what an operator should know all the same
         self.loopback = False  # bound where only this machine can reach it
 
     async def serve(self, request: Request) -> Response | EventStream:
@@ -50,7 +51,8 @@ class Site:
                 return Response(200, b"ok\n", TEXT)
             if request.path == "/readyz":
                 why = self.not_ready
-                return Response(503 if why else 200, (why or "ready").encode() + b"\n", TEXT)
+                lines = [why or "ready", *(f"warning: {text}" for text in self.warnings())]
+                return Response(503 if why else 200, "\n".join([*lines, ""]).encode(), TEXT)
             if request.path == "/metrics":
                 return self._scrape(request)
             return self._files.find(request.path)
