@@ -20,6 +20,7 @@ from fila.edges.grpc import (
     frames,
     health,
     hot,
+    legacy,
     operations,
     options,
     reflection,
@@ -78,6 +79,7 @@ class GrpcConnection(asyncio.Protocol):
         self._inbound = inbound or Inbound()  # the same on all connections
         self._failures = failed or Failures()
         self.due_bytes = 0  # answers on their way to the commit
+        self.shape = legacy.UNKNOWN  # of the client's messages
         self._sessions = sessions
         self._header_bytes_max = limits.http2.header_bytes_max
         self._opened = opened

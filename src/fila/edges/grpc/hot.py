@@ -71,7 +71,7 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
                 items.append(_enqueue_item(data, position, end))
                 position = end
             elif tag == 0x10:
-                number, position = _varint(data, position + 1)
+                number, position = read_varint(data, position + 1)
             else:
                 position = _skip(data, position)
     except IndexError:
@@ -107,6 +107,22 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
     if position > size:
         raise InvalidMessage("it is cut short")
     return items
+
+
+def read_enqueue_item(data: bytes) -> EnqueueItem:
+    """One EnqueueMessage that is all there is."""
+    try:
+        return _enqueue_item(data, 0, len(data))
+    except IndexError:
+        raise InvalidMessage("it is cut short") from None
+
+
+def read_settle_item(data: bytes) -> SettleItem:
+    """One AckMessage or NackMessage that is all there is."""
+    try:
+        return _settle_item(data, 0, len(data))
+    except IndexError:
+        raise InvalidMessage("it is cut short") from None
 
 
 def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
@@ -209,7 +225,7 @@ def _settle_item(data: bytes, position: int, end: int) -> SettleItem:
     return queue, id, error
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = data[position]
@@ -224,7 +240,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 def _length(data: bytes, position: int) -> tuple[int, int]:
     """How long a field is: at most five bytes and 31 bits, as protobuf has it."""
-    length, end = _varint(data, position)
+    length, end = read_varint(data, position)
     if end - position > 5 or length > _LENGTH_MAX:
         raise InvalidMessage("a field is longer than 2 GiB")
     return length, end
@@ -237,7 +253,7 @@ def _skip(data: bytes, position: int) -> int:
     that we do know: it is refused, since skipping it would lose what the client meant.
     """
     start = position
-    tag, position = _varint(data, position)
+    tag, position = read_varint(data, position)
     kind = tag & 7
     if tag > _TAG_MAX or position - start > 5:
         raise InvalidMessage("a field's number is too large")
@@ -246,7 +262,7 @@ def _skip(data: bytes, position: int) -> int:
     if tag >> 3 == 0:
         raise InvalidMessage("a field has no number")
     if kind == 0:
-        return _varint(data, position)[1]
+        return read_varint(data, position)[1]
     if kind == 1:
         return position + 8
     if kind == 2:
@@ -306,8 +322,8 @@ class DeliveryEncoder:
         # What is said of a lane, by key, weight and throttle keys: the same for all its messages.
         self._labels: dict[tuple[bytes, int, tuple[bytes, ...]], tuple[bytes, bytes]] = {}
 
-    def encode(self, delivery: Delivery) -> bytes:
-        """With the gRPC prefix in front."""
+    def encode(self, delivery: Delivery, one_each: bool = False) -> bytes:
+        """A response with all messages, or one for each; with the gRPC prefix in front."""
         parts = [b""]
         total = 0
         leased = _timestamp(b"\x12", delivery.leased_ns)
@@ -332,6 +348,8 @@ class DeliveryEncoder:
             size = varint(len(payload))
             length = 39 + len(headers) + len(size) + len(payload) + len(metadata) + len(times)
             head = b"\x0a" + varint(length) + b"\x0a\x24"
+            if one_each:
+                head = _PREFIX.pack(0, len(head) - 2 + length) + head
             parts += (
                 head,
                 id_text(entry[KEY][ID_AT:]),
@@ -342,7 +360,8 @@ class DeliveryEncoder:
                 times,
             )
             total += len(head) - 2 + length
-        parts[0] = _PREFIX.pack(0, total)
+        if not one_each:
+            parts[0] = _PREFIX.pack(0, total)
         return b"".join(parts)
 
     def _label(self, label: tuple[bytes, int, tuple[bytes, ...]]) -> tuple[bytes, bytes]:

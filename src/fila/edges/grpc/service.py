@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
-from fila.edges.grpc import hot
+from fila.edges.grpc import hot, legacy
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
 from fila.edges.grpc.hot import DeliveryEncoder, EnqueueItem, Fault, SettleItem
@@ -54,6 +54,14 @@ class EnqueueStream(Call):
     _unanswered = 0
     _half_closed = False
 
+    def __init__(
+        self, connection: GrpcConnection, stream: Stream, caller: Caller | None, method: Method
+    ) -> None:
+        super().__init__(connection, stream, caller, method)
+        legacy.note_present(connection)
+        # At once: there are clients that wait for these fields before they send anything.
+        self.begin()
+
     def message(self, data: bytes) -> None:
         request = self.parse(data)
         if request is None:
@@ -94,6 +102,8 @@ class ConsumeCall(OneRequestCall):
 
     def requested(self, request: Any) -> None:
         assert self.caller is not None
+        if request.prefetch:
+            legacy.note_present(self.connection)  # the first shape did not have it
         crowded = self.session.too_many_consumers(self.connection.limits.consumers_max)
         if crowded is not None:
             self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, crowded))
@@ -117,8 +127,9 @@ class ConsumeCall(OneRequestCall):
 
     def deliver(self, delivery: Delivery) -> None:
         assert self._encoder is not None
+        one_each = self.connection.shape != legacy.PRESENT
         try:
-            message = self._encoder.encode(delivery)
+            message = self._encoder.encode(delivery, one_each)
         except Exception as error:
             self.connection.loop.call_soon(self.connection.fail, error)
             return
@@ -247,8 +258,10 @@ def _error_text(error: bytes) -> str:
 
 
 METHODS: Final[dict[bytes, Method]] = {
-    b"/fila.v1.FilaService/Enqueue": Method(
-        UnaryCall, hot.decode_enqueue, _enqueue, "EnqueueRequest", 0
+    b"/fila.v1.FilaService/Enqueue": legacy.either_shape(
+        Method(UnaryCall, hot.decode_enqueue, _enqueue, "EnqueueRequest", 0),
+        hot.read_enqueue_item,
+        legacy.enqueue,
     ),
     b"/fila.v1.FilaService/StreamEnqueue": Method(
         EnqueueStream, hot.decode_enqueue, None, "StreamEnqueueRequest", 0
@@ -256,8 +269,14 @@ METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaService/Consume": Method(
         ConsumeCall, parser(pb.ConsumeRequest), None, "ConsumeRequest", 65_536
     ),
-    b"/fila.v1.FilaService/Ack": Method(UnaryCall, hot.decode_settlements, _ack, "AckRequest", 0),
-    b"/fila.v1.FilaService/Nack": Method(
-        UnaryCall, hot.decode_settlements, _nack, "NackRequest", 0
+    b"/fila.v1.FilaService/Ack": legacy.either_shape(
+        Method(UnaryCall, hot.decode_settlements, _ack, "AckRequest", 0),
+        hot.read_settle_item,
+        legacy.ack,
+    ),
+    b"/fila.v1.FilaService/Nack": legacy.either_shape(
+        Method(UnaryCall, hot.decode_settlements, _nack, "NackRequest", 0),
+        hot.read_settle_item,
+        legacy.nack,
     ),
 }
