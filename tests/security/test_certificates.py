@@ -18,6 +18,7 @@ from fila import FilaClient
 from fila.edges.grpc.v1 import health_pb2
 from tests.e2e.process import Broker, wait_until
 from tests.grpc.client import Client
+from tests.http.visitor import HttpBroker
 from tests.security.certificates import OPENSSL, Authority, Certificate, encrypted
 
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
@@ -114,10 +115,7 @@ def test_an_expired_certificate_is_told_loudly_and_does_not_keep_the_broker_from
     world: World, tmp_path: Path
 ) -> None:
     expired = world.authority.issue("expired", days_from=-20, days_until=-10)
-    page = tmp_path / "page.port"
-    given = settings(expired) | {"gui.listen_addr": "127.0.0.1:0"}
-    broker = Broker(tmp_path / "data", settings=given)
-    broker.environ = {"FILA_GUI_PORT_FILE": str(page)}
+    broker = HttpBroker(tmp_path / "data", settings=settings(expired))
     with broker.start():
         said = [json.loads(line) for line in broker.log().splitlines()]
         (loud,) = [line for line in said if "certificate expired on" in line["message"]]
@@ -126,7 +124,7 @@ def test_an_expired_certificate_is_told_loudly_and_does_not_keep_the_broker_from
         careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
         with socket.create_connection(broker.address, timeout=5) as plain:
             assert careless.wrap_socket(plain).version() is not None
-        address = page.read_text()
+        address = "{}:{}".format(*broker.http_address)
         ready = urlopen(f"https://{address}/readyz", context=careless, timeout=5)
         assert ready.status == 200
         first, second = ready.read().decode().splitlines()
