@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from fila import ClientOptions, FilaClient, NewMessage, errors
+from fila import FilaClient, NewMessage, errors
 from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage
 from fila.wire import bodies, layouts, states
 from fila.wire import errors as codes
@@ -144,8 +144,7 @@ class Session:
         options |= {own: given[name] for name, own in OPTION_NAMES.items() if name in given}
         options |= {name: given[name + "_ms"] / 1000 for name in SECONDS if name + "_ms" in given}
         seen = self._events.setdefault(request["client"], [])
-        if "on_event" in ClientOptions.__annotations__:
-            options["on_event"] = lambda event: seen.append(event.kind)
+        options["on_event"] = lambda event: seen.append(event.kind)
         client = await FilaClient.connect(request["address"], **options)
         self._clients[request["client"]] = client
         return {}
@@ -229,7 +228,7 @@ class Session:
                 break
             messages.append(message)
         held.update((message.id, message) for message in messages)
-        return {"messages": [shown(one) for one in messages], "end": consumer._stream.closed}
+        return {"messages": [shown(one) for one in messages], "end": consumer.closed}
 
     async def op_cancel(self, request: Json) -> Json:
         consumer, _ = self._consumers[request["consumer"]]
@@ -255,8 +254,8 @@ class Session:
         client = self._clients[request["client"]]
         if len(ids) == 1:
             call = getattr(client, how)(request["queue"], ids[0], *error)
-            (outcome,) = await asyncio.gather(call, return_exceptions=True)
-            return {"results": [_outcome(outcome, lambda _: {})]}
+            outcomes = await asyncio.gather(call, return_exceptions=True)
+            return {"results": [_outcome(one, lambda _: {}) for one in outcomes]}
         many = getattr(client, how + "_many")(request["queue"], ids, *error)
         results = await _results(many, lambda _: {})
         return {"results": results or [{} for _ in ids]}
@@ -450,12 +449,7 @@ def _outcome(result: Any, told_as: Callable[[Any], Json]) -> Json:
 
 def told(error: BaseException) -> Json:
     if isinstance(error, errors.FilaError) and error.code is not None:
-        return _error(
-            codes.name_of(error.code),
-            str(error),
-            getattr(error, "retryable", error.code in (9, 12, 16)),
-            error.metadata,
-        )
+        return _error(codes.name_of(error.code), str(error), error.retryable, error.metadata)
     for cause, name in CAUSES.items():
         if isinstance(error, cause):
             return _error(name, str(error), getattr(error, "retryable", False))

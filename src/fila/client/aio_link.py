@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from fila.client.address import Address
 from fila.client.errors import why_not_connected
+from fila.client.event import tell
 from fila.client.exchange import Exchange
 from fila.client.link import Link
 from fila.client.options import Options
@@ -27,7 +28,6 @@ class AioLink(Link, asyncio.Protocol):
         self.lock = nullcontext()
         self.exchange = Exchange(address, options, random)
         self.loop = asyncio.get_running_loop()
-        self._address = address
         self._options = options
         self._context = client_context(options) if options.tls else None
         self._transport: asyncio.Transport | None = None
@@ -127,6 +127,7 @@ class AioLink(Link, asyncio.Protocol):
         self._transport = None
         reason = str(error) if error is not None else "the broker closed the connection"
         self.exchange.connection_lost(reason, self.loop.time())
+        self._tell_events()
         self._lost.set()
 
     # Inside.
@@ -143,11 +144,12 @@ class AioLink(Link, asyncio.Protocol):
                 self.exchange.close()
                 self._paused = False
                 self._write()
+                self._tell_events()
 
     async def _stay_connected(self) -> None:
-        address = self._address
         while (connect_at := self.exchange.connect_at) is not None:
             await asyncio.sleep(max(connect_at - self.loop.time(), 0))
+            address = self.exchange.address
             try:
                 async with asyncio.timeout(self._options.connect_timeout):
                     await self.loop.create_connection(
@@ -166,6 +168,10 @@ class AioLink(Link, asyncio.Protocol):
         if exchange.drop_reason is not None and self._transport is not None:
             self._transport.abort()
         self._arm()
+        self._tell_events()
+
+    def _tell_events(self) -> None:
+        tell(self._options.on_event, self.exchange.events)
 
     def _write(self) -> None:
         # A paused transport holds enough; the rest waits in the exchange, which has a bound.

@@ -55,6 +55,20 @@ class Collector:
                 return None
         return self._take()
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._items) or self.frames_in_flight > 0
+
+    def hurry(self) -> None:
+        """From now on nothing waits for company."""
+        self._linger_s = 0.0
+
+    def put_back(self, items: list[Item]) -> None:
+        """To the head of the line."""
+        self._items = items + self._items
+        for item in items:
+            self._bytes += item[_BYTES]
+
     def take_all(self) -> list[Item]:
         items, self._items, self._bytes = self._items, [], 0
         return items

@@ -14,16 +14,20 @@ from collections.abc import Callable
 from typing import Final
 
 from fila.client.address import Address
+from fila.client.course import Course
 from fila.client.deadline import Deadline
 from fila.client.errors import (
     ClientClosedError,
     ConnectFailedError,
     ConnectionLostError,
     FilaError,
+    NotLeaderError,
     ProtocolError,
     RequestTimeoutError,
     from_code,
 )
+from fila.client.event import ConnectionEvent, EventKind
+from fila.client.keepalive import KeepAlive, Pulse
 from fila.client.options import ASSEMBLY_BYTES_MAX, STABLE_AFTER_S, Options
 from fila.client.outbox import InFlight, Outbox, Outgoing
 from fila.client.reconnect import Backoff
@@ -39,6 +43,7 @@ from fila.wire.states import State
 
 _FRAME_BYTES_MIN: Final = 1024  # a broker that announces less could not be talked to
 _RESUBSCRIBE_S: Final = 0.5
+_MOVE_S: Final = 1.0  # a broker that is not the leader says so quickly
 # The broker may well accept a moment later: no verdict on the request.
 _TRANSIENT: Final = frozenset((codes.CHANNEL_FULL, codes.NODE_NOT_READY))
 _PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPPORTED_VERSION))
@@ -46,7 +51,8 @@ _PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPP
 
 class Exchange:
     def __init__(self, address: Address, options: Options, jitter: Callable[[], float]) -> None:
-        self.address = address
+        self._course = Course(address)
+        self.events: deque[ConnectionEvent] = deque()  # for the shell to tell
         self.opened = Ticket()  # settled by the first HandshakeOk, or by what came instead
         self.opened.expect(1)
         self.opened.seal()
@@ -62,9 +68,10 @@ class Exchange:
             options.reconnect_pause_min_ms / 1000, options.reconnect_pause_max_ms / 1000, jitter
         )
         self._since = 0.0  # the connection's present state
-        self._heard_at = 0.0
-        self._pinged_at: float | None = None
-        self._unsent_bytes = 0  # at the last look at the keep-alive
+        self._moving_since: float | None = None  # to the leader, once what was sent is answered
+        self._closing: FilaError | None = None  # drained: why nothing new is taken
+        self._drained: Ticket | None = None
+        self._keepalive = KeepAlive(options.keepalive_interval, options.keepalive_timeout)
         self._decoder = FrameDecoder()
         self._frame_bytes_max = FRAME_BYTES_MAX
         self._output: list[bytes] = []
@@ -74,11 +81,21 @@ class Exchange:
         self._streams: dict[Stream, None] = {}
         self._outbox = Outbox(options, self._send_batch)
 
+    @property
+    def address(self) -> Address:
+        """Of the broker that is, or is to be, connected."""
+        return self._course.current
+
     # Calls. Each takes a ticket and answers through it.
 
     def enqueue(self, messages: list[Outgoing], ticket: Ticket, now: float) -> None:
         """May leave the ticket not `admitted`: a caller who does not wait for the answer waits
         for that."""
+        if self._closing is not None:
+            first = ticket.expect(len(messages))
+            for index in range(first, first + len(messages)):
+                ticket.settle(index, self._closing)
+            return
         self._outbox.enqueue(messages, ticket, now)
         self._refuse_if_ended()
 
@@ -94,7 +111,9 @@ class Exchange:
 
     def request(self, request: Request) -> None:
         request.ticket.expect(1)
-        if self._state is State.OPEN:
+        if self._closing is not None and request.opcode != op.RELEASE:
+            request.ticket.settle(0, self._closing)
+        elif self._ready:
             self._send_request(request)
         else:
             self._requests.append(request)
@@ -103,11 +122,12 @@ class Exchange:
     def subscribe(self, stream: Stream) -> None:
         stream.opened.expect(1)
         stream.opened.seal()
-        if self._ended is not None:
-            stream.fail(self._ended)
+        refused = self._ended or self._closing
+        if refused is not None:
+            stream.fail(refused)
             return
         self._streams[stream] = None
-        if self._state is State.OPEN:
+        if self._ready:
             self._send_consume(stream)
 
     def cancel(self, stream: Stream) -> None:
@@ -127,12 +147,27 @@ class Exchange:
         ticket.abandon()
         self._outbox.forget(ticket)
         self._requests = deque(r for r in self._requests if r.ticket is not ticket)
+        self._look_whether_drained()
 
     def too_late(self, what: str, deadline: Deadline) -> RequestTimeoutError:
         text = f"{what}: no answer from {self.address} within {deadline.timeout_s:g} s"
         if self._state is not State.OPEN:
             text += f"; not connected ({self._last_failure or 'still connecting'})"
         return RequestTimeoutError(text)
+
+    def drain(self) -> Ticket:
+        """Take nothing new but acks, nacks and releases, end the consumers, send what lingers. The
+        ticket is settled when everything under way is answered."""
+        if self._drained is None:
+            self._closing = ClientClosedError(f"the client for {self.address} is closing")
+            self._drained = Ticket()
+            self._drained.expect(1)
+            self._drained.seal()
+            for stream in list(self._streams):
+                self.cancel(stream)
+            self._outbox.hurry()
+            self._look_whether_drained()
+        return self._drained
 
     def close(self) -> None:
         """End everything. What the shell sends after this is the goodbye."""
@@ -146,8 +181,8 @@ class Exchange:
 
     def connection_made(self, now: float) -> None:
         self._state = State.OPENING
-        self._since = self._heard_at = now
-        self._pinged_at = None
+        self._since = now
+        self._keepalive.heard(now)
         self._complaint = ""
         self._decoder = FrameDecoder(assembly_bytes_max=ASSEMBLY_BYTES_MAX)
         self._frame_bytes_max = FRAME_BYTES_MAX
@@ -162,9 +197,12 @@ class Exchange:
         if self._ended is not None:
             return
         cause = self.drop_reason
-        if self._state is State.OPEN and now - self._since >= STABLE_AFTER_S:
+        was_open = self._state is State.OPEN
+        moving = was_open and self._moving_since is not None
+        if was_open and now - self._since >= STABLE_AFTER_S:
             self._backoff.reset()
         self._state = State.CLOSED
+        self._moving_since = None
         self.drop_reason = None
         self._output = []
         self._last_failure = str(cause) if cause is not None else self._complaint or reason
@@ -175,19 +213,27 @@ class Exchange:
         lost = ConnectionLostError(
             f"connection to {self.address} lost before the broker answered: {self._last_failure}"
         )
+        if was_open:
+            self._tell("disconnected", self._last_failure)
         self._fail_pending(lost, now)
-        if (cause is not None and cause.code in _PERMANENT) or not self._options.reconnect:
+        reconnect = self._options.reconnect or moving
+        if (cause is not None and cause.code in _PERMANENT) or not reconnect:
             self._end(cause or lost)
             return
         for stream in self._streams:
             stream.connection_lost()
+        if moving:
+            self._course.turn()
+            self.connect_at = now
+            return
+        if not was_open:
+            self._course.unreachable()
         self.connect_at = now + self._backoff.next_pause_s()
 
     def receive(self, data: bytes, now: float) -> None:
         if self._state is State.CLOSED:
             return
-        self._heard_at = now
-        self._pinged_at = None
+        self._keepalive.heard(now)
         try:
             for opcode, request_id, body in self._decoder.feed(data):
                 if opcode == op.DELIVERY and self._state is State.OPEN:
@@ -211,10 +257,11 @@ class Exchange:
             else:
                 self._fail_one(fault.request_id, broken, now)
         self.pump(now)
+        self._look_whether_drained()
 
     def pump(self, now: float) -> None:
         """Turn what has been collected into frames, as far as it is time for them."""
-        if self._state is State.OPEN:
+        if self._ready:
             self._outbox.pump(now)
 
     def tick(self, now: float, unsent_bytes: int) -> None:
@@ -223,6 +270,8 @@ class Exchange:
         `unsent_bytes` is what the shell still holds of the output it took.
         """
         options = self._options
+        if self._moving_since is not None and now >= self._moving_since + _MOVE_S:
+            self._drop(ConnectionLostError(f"{self.address} left a request unanswered"))
         if self._state is State.OPENING and now >= self._since + options.connect_timeout:
             self._drop(
                 ConnectFailedError(
@@ -232,17 +281,11 @@ class Exchange:
             )
         if self._state is not State.OPEN:
             return
-        if self._pinged_at is None:
-            if now >= self._heard_at + options.keepalive_interval:
-                self._pinged_at = now
-                self._unsent_bytes = unsent_bytes
-                self._send(op.PING, self._next_id(), b"")
-        elif unsent_bytes and unsent_bytes < self._unsent_bytes:
-            # A large message on a slow line: our Ping stands behind it, but bytes are moving.
-            self._pinged_at = now
-            self._unsent_bytes = unsent_bytes
-        elif now >= self._pinged_at + options.keepalive_timeout:
-            silent_s = now - self._heard_at
+        pulse = self._keepalive.check(now, unsent_bytes)
+        if pulse is Pulse.ASK:
+            self._send(op.PING, self._next_id(), b"")
+        elif pulse is Pulse.GONE:
+            silent_s = now - self._keepalive.heard_at
             self._drop(ConnectionLostError(f"{self.address} was silent for {silent_s:.1f} s"))
             return
         for stream in self._streams:
@@ -256,10 +299,9 @@ class Exchange:
             return self.connect_at
         if self._state is State.OPENING:
             return self._since + self._options.connect_timeout
-        if self._pinged_at is None:
-            deadline = self._heard_at + self._options.keepalive_interval
-        else:
-            deadline = self._pinged_at + self._options.keepalive_timeout
+        deadline = self._keepalive.deadline()
+        if self._moving_since is not None:
+            deadline = min(deadline, self._moving_since + _MOVE_S)
         lingering = self._outbox.next_deadline()
         if lingering is not None:
             deadline = min(deadline, lingering)
@@ -267,6 +309,11 @@ class Exchange:
             if stream.resubscribe_at is not None:
                 deadline = min(deadline, stream.resubscribe_at)
         return deadline
+
+    @property
+    def _ready(self) -> bool:
+        """Whether requests may be sent now."""
+        return self._state is State.OPEN and self._moving_since is None
 
     @property
     def has_output(self) -> bool:
@@ -312,6 +359,7 @@ class Exchange:
         self._since = now
         self._frame_bytes_max = self._decoder.frame_bytes_max = welcome.max_frame_size
         self._last_failure = ""
+        self._tell("connected", "")
         self.opened.settle(0, None)
         for stream in self._streams:
             self._send_consume(stream)
@@ -347,6 +395,8 @@ class Exchange:
 
     def _fail_one(self, request_id: int, error: FilaError, now: float) -> None:
         pending = self._pending.pop(request_id, None)
+        if pending is not None and self._follows(error, pending, now):
+            return
         if pending is None:
             self._complaint = str(error)
         elif isinstance(pending, InFlight):
@@ -361,6 +411,30 @@ class Exchange:
         else:
             self._streams.pop(pending, None)
             pending.fail(error)
+
+    def _follows(
+        self, error: FilaError, refused: Request | InFlight | Stream | Leaving, now: float
+    ) -> bool:
+        """Sent to the leader: keep what was refused for the connection to it."""
+        if not isinstance(error, NotLeaderError):
+            return False
+        if not self._course.follow(error.leader_addr, now):
+            return False
+        if self._moving_since is None:
+            self._moving_since = now
+        if isinstance(refused, InFlight):
+            self._outbox.again(refused)
+        elif isinstance(refused, Request):
+            self._requests.append(refused)
+        elif isinstance(refused, Leaving):
+            self._pending.pop(refused.consume_id, None)
+        else:
+            refused.request_id = None  # subscribes again when connected
+        # What else was sent is answered by this broker first, or nobody could tell what became
+        # of it.
+        if not any(isinstance(other, InFlight | Request) for other in self._pending.values()):
+            self._drop(ConnectionLostError(f"{self.address} sent us to {error.leader_addr}"))
+        return True
 
     # Frames out.
 
@@ -408,6 +482,15 @@ class Exchange:
     def _drop(self, reason: FilaError) -> None:
         self.drop_reason = self.drop_reason or reason
 
+    def _tell(self, kind: EventKind, reason: str) -> None:
+        self.events.append(ConnectionEvent(kind, str(self.address), reason))
+
+    def _look_whether_drained(self) -> None:
+        if self._drained is None or self._requests or self._outbox.busy:
+            return
+        if not any(not isinstance(one, Stream) for one in self._pending.values()):
+            self._drained.settle(0, None)
+
     def _fail_pending(self, error: FilaError, now: float) -> None:
         pending, self._pending = self._pending, {}
         for waiting in pending.values():
@@ -420,9 +503,11 @@ class Exchange:
                     waiting.ticket.settle(0, error)
 
     def _end(self, error: FilaError) -> None:
+        if self._ended is None:
+            self._tell("closed", "" if isinstance(error, ClientClosedError) else str(error))
         self._ended = error
         self.connect_at = None
-        self._fail_pending(error, self._heard_at)
+        self._fail_pending(error, self._keepalive.heard_at)
         self._outbox.end(error)
         while self._requests:
             self._requests.popleft().ticket.settle(0, error)
@@ -430,3 +515,5 @@ class Exchange:
         for stream in streams:
             stream.fail(error)
         self.opened.settle(0, error)
+        if self._drained is not None:
+            self._drained.settle(0, error)

@@ -87,6 +87,13 @@ class Link:
         with self.lock:
             self.exchange.abandon(ticket)
 
+    def drain(self) -> Ticket:
+        """Settled when everything under way is answered."""
+        with self.lock:
+            ticket = self.exchange.drain()
+            self.push(self.now())
+        return ticket
+
     def counted_ticket(self) -> Ticket:
         with self.lock:
             return self.exchange.tally.open()

@@ -5,6 +5,7 @@ Owns the names, defaults and validation of all options. Reads no environment and
 
 from typing import Final, Literal, TypedDict
 
+from fila.client.event import Listener
 from fila.wire.fields import string_field
 
 BatchMode = Literal["auto", "linger", "off"]
@@ -41,6 +42,8 @@ class ClientOptions(TypedDict, total=False):
     reconnect: bool
     reconnect_pause_min_ms: float
     reconnect_pause_max_ms: float
+    # Called with every ConnectionEvent: connected, disconnected, closed. It must not block.
+    on_event: Listener | None
     # A Ping after this much silence; the connection is given up when nothing comes back in time.
     keepalive_interval: float
     keepalive_timeout: float
@@ -71,6 +74,7 @@ class Options:
         self.reconnect_pause_max_ms = given.get("reconnect_pause_max_ms", 5000.0)
         self.keepalive_interval = given.get("keepalive_interval", 15.0)
         self.keepalive_timeout = given.get("keepalive_timeout", 10.0)
+        self.on_event = given.get("on_event")
         self._validate()
 
     def _validate(self) -> None:

@@ -113,6 +113,23 @@ class Outbox:
                     item[2].settle(item[3], errors.refused_settlement(code, item[4], item[5]))
         self._landed(batch, now)
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits to be sent or answered."""
+        return bool(self._parked) or any(one.busy for one in self._collectors)
+
+    def hurry(self) -> None:
+        """Let nothing linger any more."""
+        self._enqueues.hurry()
+
+    def again(self, batch: InFlight) -> None:
+        """The frame was for another broker: its items wait for the next connection."""
+        batch.collector.frames_in_flight -= 1
+        kept = [item for item in batch.items if not item[2].abandoned]
+        if batch.collector is self._enqueues:
+            self._in_flight_bytes -= _bytes_of(batch.items) - _bytes_of(kept)
+        batch.collector.put_back(kept)
+
     def refused(self, batch: InFlight, error: FilaError, now: float) -> None:
         """The broker refused the frame as a whole."""
         if len(batch.items) > 1 and error.code in _SEPARABLE:

@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 from fila.client.address import Address
 from fila.client.errors import why_not_connected
+from fila.client.event import tell
 from fila.client.exchange import Exchange
 from fila.client.link import Link
 from fila.client.options import RECEIVE_BYTES, Options
@@ -40,7 +41,6 @@ class SyncLink(Link):
     def __init__(self, address: Address, options: Options) -> None:
         self.lock = threading.Lock()
         self.exchange = Exchange(address, options, random)
-        self._address = address
         self._options = options
         self._context: ssl.SSLContext | None = client_context(options) if options.tls else None
         self._socket: socket.socket | None = None
@@ -132,6 +132,7 @@ class SyncLink(Link):
                 if self._connect_due:
                     self._connect()
                     timeout_s = 0.0
+                self._tell_events()
         finally:
             self._say_goodbye()  # after a fault as well: nobody waits for a thread that is gone
 
@@ -162,7 +163,7 @@ class SyncLink(Link):
             return None if self._wakes_at is None else max(self._wakes_at - now, 0.0)
 
     def _connect(self) -> None:
-        address = self._address
+        address = self.exchange.address
         try:
             sock = socket.create_connection(
                 (address.host, address.port), self._options.connect_timeout
@@ -270,6 +271,10 @@ class SyncLink(Link):
         self._selector.close()
         self._wake_reader.close()
         self._wake_writer.close()
+        self._tell_events()
+
+    def _tell_events(self) -> None:
+        tell(self._options.on_event, self.exchange.events)
 
 
 def _part(sock: socket.socket, unsent: memoryview) -> None:

@@ -28,6 +28,10 @@ class AsyncMessage(Message):
         """Give back as failed; the queue's on_failure hook sees `error`."""
         await self._client.nack(self.queue, self.id, error, timeout=timeout)
 
+    async def release(self, *, timeout: float | None = None) -> None:
+        """Hand back at once: to its old place, without counting an attempt."""
+        await self._client.release(self.queue, self.id, timeout=timeout)
+
 
 class AsyncConsumer:
     """A subscription: iterate with `async for`, or ask with `receive`. Ends when it or the client
@@ -40,6 +44,11 @@ class AsyncConsumer:
     @property
     def queue(self) -> str:
         return self._stream.queue
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended: it or its client was closed, or drained."""
+        return self._stream.closed
 
     def __aiter__(self) -> "AsyncConsumer":
         return self

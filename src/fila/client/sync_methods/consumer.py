@@ -29,6 +29,10 @@ class SyncMessage(Message):
         """Give back as failed; the queue's on_failure hook sees `error`."""
         self._client.nack(self.queue, self.id, error, timeout=timeout)
 
+    def release(self, *, timeout: float | None = None) -> None:
+        """Hand back at once: to its old place, without counting an attempt."""
+        self._client.release(self.queue, self.id, timeout=timeout)
+
 
 class Consumer:
     """A subscription: iterate with `for`, or ask with `receive`. Ends when it or the client
@@ -41,6 +45,11 @@ class Consumer:
     @property
     def queue(self) -> str:
         return self._stream.queue
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended: it or its client was closed, or drained."""
+        return self._stream.closed
 
     def __iter__(self) -> "Consumer":
         return self

@@ -44,6 +44,19 @@ class Shell:
         finally:
             self._link.close()
 
+    def drain(self, *, timeout: float | None = None) -> None:
+        """Finish and close: consumers end and hand back what nobody has read, everything under way
+        is answered, new calls are refused; acks and nacks are still taken meanwhile. Raises what
+        `flush` would. When `timeout` comes first, the client is closed all the same."""
+        drained = self._link.drain()
+        try:
+            self._wait(drained, lambda: drained.done, "drain", self._deadline(timeout))
+        finally:
+            self._link.close()
+        error = self._link.exchange.tally.take_error()
+        if error is not None:
+            raise error.again()
+
     def __enter__(self) -> Self:
         return self
 
