@@ -236,6 +236,15 @@ class TinyBroker:
             codes.append(b.CodeItem(0))
         return b.NackResult(tuple(codes))
 
+    def _hand_back(self, connection: Connection, request_id: int, body: bytes) -> b.ReleaseResult:
+        codes = []
+        for queue, message_id in reversed(layouts.decode(b.Release, body).messages):
+            item = self._release(message_id)
+            codes.append(b.ReleaseCode(errors.MESSAGE_NOT_FOUND if item is None else 0))
+            if item is not None:
+                self.queues[queue].appendleft(item)
+        return b.ReleaseResult(tuple(reversed(codes)))
+
     def _create(self, connection: Connection, request_id: int, body: bytes) -> b.CreateQueueResult:
         wanted = layouts.decode(b.CreateQueue, body)
         if wanted.name in self.queues:
@@ -351,6 +360,7 @@ class TinyBroker:
         op.DISCONNECT: _disconnect,
         op.ACK: _ack,
         op.NACK: _nack,
+        op.RELEASE: _hand_back,
         op.CREATE_QUEUE: _create,
         op.DELETE_QUEUE: _delete,
         op.GET_STATS: _stats,

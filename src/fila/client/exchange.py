@@ -1,9 +1,9 @@
 """Everything a client does except moving bytes: the one exchange under both shells.
 
-Owns request ids, the correlation of replies, consumer streams, keep-alive and the reconnect policy;
-its outbox owns batching. Bytes, time and connection events come in as arguments; bytes to send come
-out of `take_output`; calls are answered through their tickets. Never touches sockets, threads,
-event loops or the clock.
+Owns the correlation of replies, consumer streams, and when to connect where; its outbox owns
+batching. Bytes, time and connection events come in as arguments; bytes to send come out of
+`take_output`; calls are answered through their tickets. Never touches sockets, threads, event loops
+or the clock.
 
 A shell does three things after every call into the exchange: send `take_output()`, close the
 connection when `drop_reason` is set, and come back with `tick` at `next_deadline()`.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fila.client.address import Address
+from fila.client.conversation import Conversation, Waiting, expect_reply
 from fila.client.course import Course
 from fila.client.deadline import Deadline
 from fila.client.errors import (
@@ -33,12 +34,12 @@ from fila.client.outbox import InFlight, Outbox, Outgoing
 from fila.client.reconnect import Backoff
 from fila.client.request import Request
 from fila.client.stream import Leaving, Stream
-from fila.client.ticket import Tally, Ticket
+from fila.client.ticket import Tally, Ticket, single
 from fila.wire import bodies, hot, layouts, states
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
-from fila.wire.frames import FRAME_BYTES_MAX, FrameDecoder, encode_frames
+from fila.wire.frames import FRAME_BYTES_MAX, FrameDecoder
 from fila.wire.states import State
 
 _FRAME_BYTES_MIN: Final = 1024  # a broker that announces less could not be talked to
@@ -49,13 +50,12 @@ _TRANSIENT: Final = frozenset((codes.CHANNEL_FULL, codes.NODE_NOT_READY))
 _PERMANENT: Final = frozenset((codes.UNAUTHORIZED, codes.FORBIDDEN, codes.UNSUPPORTED_VERSION))
 
 
-class Exchange:
+class Exchange(Conversation):
     def __init__(self, address: Address, options: Options, jitter: Callable[[], float]) -> None:
+        super().__init__()
         self._course = Course(address)
         self.events: deque[ConnectionEvent] = deque()  # for the shell to tell
-        self.opened = Ticket()  # settled by the first HandshakeOk, or by what came instead
-        self.opened.expect(1)
-        self.opened.seal()
+        self.opened = single()  # settled by the first HandshakeOk, or by what came instead
         self.tally = Tally()
         self.drop_reason: FilaError | None = None  # set: the shell must close the connection
         self.connect_at: float | None = 0.0  # when the shell should open a connection
@@ -73,10 +73,6 @@ class Exchange:
         self._drained: Ticket | None = None
         self._keepalive = KeepAlive(options.keepalive_interval, options.keepalive_timeout)
         self._decoder = FrameDecoder()
-        self._frame_bytes_max = FRAME_BYTES_MAX
-        self._output: list[bytes] = []
-        self._last_id = 0
-        self._pending: dict[int, Request | InFlight | Stream | Leaving] = {}
         self._requests: deque[Request] = deque()  # waiting for a connection
         self._streams: dict[Stream, None] = {}
         self._outbox = Outbox(options, self._send_batch)
@@ -92,9 +88,7 @@ class Exchange:
         """May leave the ticket not `admitted`: a caller who does not wait for the answer waits
         for that."""
         if self._closing is not None:
-            first = ticket.expect(len(messages))
-            for index in range(first, first + len(messages)):
-                ticket.settle(index, self._closing)
+            ticket.refuse(len(messages), self._closing)
             return
         self._outbox.enqueue(messages, ticket, now)
         self._refuse_if_ended()
@@ -133,13 +127,8 @@ class Exchange:
     def cancel(self, stream: Stream) -> None:
         if stream in self._streams:
             del self._streams[stream]
-            if stream.request_id is not None:
-                self._pending.pop(stream.request_id, None)
-                if self._state is State.OPEN:
-                    self._send(op.CANCEL_CONSUME, stream.request_id, b"")
-                    leaving = Leaving(stream.queue, stream.request_id)
-                    self._pending[stream.request_id] = leaving  # for deliveries on their way
-                    self._release_unread(leaving, stream.take_unread())
+            if self._state is State.OPEN:
+                self._leave(stream)
         stream.close()
 
     def abandon(self, ticket: Ticket) -> None:
@@ -160,9 +149,7 @@ class Exchange:
         ticket is settled when everything under way is answered."""
         if self._drained is None:
             self._closing = ClientClosedError(f"the client for {self.address} is closing")
-            self._drained = Ticket()
-            self._drained.expect(1)
-            self._drained.seal()
+            self._drained = single()
             for stream in list(self._streams):
                 self.cancel(stream)
             self._outbox.hurry()
@@ -315,17 +302,6 @@ class Exchange:
         """Whether requests may be sent now."""
         return self._state is State.OPEN and self._moving_since is None
 
-    @property
-    def has_output(self) -> bool:
-        return bool(self._output)
-
-    def take_output(self) -> bytes:
-        output = self._output
-        if not output:
-            return b""
-        self._output = []
-        return output[0] if len(output) == 1 else b"".join(output)
-
     # Frames in.
 
     def _take_frame(self, opcode: int, request_id: int, body: bytes, now: float) -> None:
@@ -372,11 +348,11 @@ class Exchange:
         if pending is None:
             return  # of a stream just cancelled
         if isinstance(pending, InFlight):
-            self._expect(pending.collector.opcode, opcode)
+            expect_reply(self.address, pending.collector.opcode, opcode)
             self._outbox.answered(pending, body, now)
             del self._pending[request_id]
         elif isinstance(pending, Request):
-            self._expect(pending.opcode, opcode)
+            expect_reply(self.address, pending.opcode, opcode)
             pending.ticket.settle(0, pending.decode(body))
             del self._pending[request_id]
         elif isinstance(pending, Leaving):
@@ -384,14 +360,8 @@ class Exchange:
             self._pending.pop(request_id, None)
             self._pending.pop(pending.consume_id, None)
         else:
-            self._expect(op.CONSUME, opcode)
+            expect_reply(self.address, op.CONSUME, opcode)
             pending.opened.settle(0, layouts.decode(bodies.ConsumeOk, body).consumer_id)
-
-    def _expect(self, asked: int, answered: int) -> None:
-        if op.REPLY_TO[asked] != answered:
-            raise ProtocolError(
-                f"{self.address} answered {op.name_of(asked)} with {op.name_of(answered)}"
-            )
 
     def _fail_one(self, request_id: int, error: FilaError, now: float) -> None:
         pending = self._pending.pop(request_id, None)
@@ -412,9 +382,7 @@ class Exchange:
             self._streams.pop(pending, None)
             pending.fail(error)
 
-    def _follows(
-        self, error: FilaError, refused: Request | InFlight | Stream | Leaving, now: float
-    ) -> bool:
+    def _follows(self, error: FilaError, refused: Waiting, now: float) -> bool:
         """Sent to the leader: keep what was refused for the connection to it."""
         if not isinstance(error, NotLeaderError):
             return False
@@ -435,43 +403,6 @@ class Exchange:
         if not any(isinstance(other, InFlight | Request) for other in self._pending.values()):
             self._drop(ConnectionLostError(f"{self.address} sent us to {error.leader_addr}"))
         return True
-
-    # Frames out.
-
-    def _send(self, opcode: int, request_id: int, body: bytes) -> None:
-        self._output.append(encode_frames(opcode, request_id, body, self._frame_bytes_max))
-
-    def _send_batch(self, opcode: int, body: bytes, batch: InFlight) -> None:
-        request_id = self._next_id()
-        self._pending[request_id] = batch
-        self._send(opcode, request_id, body)
-
-    def _send_request(self, request: Request) -> None:
-        request_id = self._next_id()
-        self._pending[request_id] = request
-        self._send(request.opcode, request_id, request.body)
-
-    def _send_consume(self, stream: Stream) -> None:
-        stream.resubscribe_at = None
-        stream.request_id = self._next_id()
-        self._pending[stream.request_id] = stream
-        consume = bodies.Consume(stream.queue, stream.prefetch)
-        self._send(op.CONSUME, stream.request_id, layouts.encode(consume))
-
-    def _release_unread(self, leaving: Leaving, unread: list[hot.ReceivedItem]) -> None:
-        """Hand back what a closed consumer was sent and nobody read. Sent also with nothing in it:
-        its answer tells that no delivery is on its way any more."""
-        items = [bodies.ReleaseItem(leaving.queue, item[0].decode()) for item in unread]
-        request_id = self._next_id()
-        self._pending[request_id] = leaving
-        self._send(op.RELEASE, request_id, layouts.encode(bodies.Release(tuple(items))))
-
-    def _next_id(self) -> int:
-        # Never an id that is in use: a stream may live for more than 2**32 requests.
-        while True:
-            self._last_id = self._last_id + 1 & 0xFFFFFFFF
-            if self._last_id and self._last_id not in self._pending:
-                return self._last_id
 
     # The end.
 

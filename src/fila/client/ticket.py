@@ -60,6 +60,12 @@ class Ticket(Watched):
         self.outstanding += count
         return first
 
+    def refuse(self, count: int, error: FilaError) -> None:
+        """So many more, and this is what became of each."""
+        first = self.expect(count)
+        for index in range(first, first + count):
+            self.settle(index, error)
+
     def seal(self) -> None:
         self.sealed = True
         if not self.outstanding and not self.abandoned:
@@ -117,6 +123,14 @@ class Ticket(Watched):
             self.tally.finished(self)
             self.tally = None
         self.notify()
+
+
+def single() -> Ticket:
+    """A ticket for exactly one result."""
+    ticket = Ticket()
+    ticket.expect(1)
+    ticket.seal()
+    return ticket
 
 
 class Tally(Watched):
