@@ -15,7 +15,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled
+.PHONY: help setup run test check format generate sdk simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,9 @@ check: $(READY)  ## ruff, generated files, mypy --strict, import contracts
 format: $(READY)  ## format and fix what ruff can
 	@$(BIN)/ruff check --fix src tests bench spec tools sdks/conformance
 	@$(BIN)/ruff format src tests bench spec tools sdks/conformance
+
+conformance: $(READY)  ## the SDKs against one programme: make conformance SDK=go, or all
+	@$(BIN)/python sdks/conformance/run.py $(if $(SDK),--lang $(SDK))
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py

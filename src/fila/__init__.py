@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         UnauthorizedError,
         UnsupportedVersionError,
     )
+    from fila.client.event import ConnectionEvent
     from fila.client.leases import BatchCount, LeasedBatch
     from fila.client.message import Message, Metadata
     from fila.client.new_message import Enqueued, NewMessage
@@ -91,6 +92,7 @@ _HOMES = {
         "UnauthorizedError",
         "UnsupportedVersionError",
     ),
+    "fila.client.event": ("ConnectionEvent",),
     "fila.client.leases": ("BatchCount", "LeasedBatch"),
     "fila.client.message": ("Message", "Metadata"),
     "fila.client.new_message": ("Enqueued", "NewMessage"),
@@ -126,6 +128,7 @@ __all__ = [
     "ClientClosedError",
     "ClientOptions",
     "ConnectFailedError",
+    "ConnectionEvent",
     "ConnectionLostError",
     "Consumer",
     "Enqueued",

@@ -254,8 +254,8 @@ class Session:
         client = self._clients[request["client"]]
         if len(ids) == 1:
             call = getattr(client, how)(request["queue"], ids[0], *error)
-            outcomes = await asyncio.gather(call, return_exceptions=True)
-            return {"results": [_outcome(one, lambda _: {}) for one in outcomes]}
+            settled = await asyncio.gather(call, return_exceptions=True)
+            return {"results": [_outcome(one, lambda _: {}) for one in settled]}
         many = getattr(client, how + "_many")(request["queue"], ids, *error)
         results = await _results(many, lambda _: {})
         return {"results": results or [{} for _ in ids]}

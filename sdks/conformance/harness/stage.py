@@ -170,7 +170,7 @@ class Stage:
 
     def _judged_error(self, step: Json, answer: Json) -> Any:
         allowed = [step["fails"]] if isinstance(step["fails"], str) else step["fails"]
-        error = answer.get("error")
+        error = answer.get("error") or _common_error(answer["ok"])
         if error is None:
             raise StepError(
                 f"it succeeded with {answer['ok']!r:.300}, expected {' or '.join(allowed)}"
@@ -360,6 +360,16 @@ class Stage:
 
 async def _as_response(work: Awaitable[Json]) -> Json:
     return {"ok": await work}
+
+
+def _common_error(answer: Any) -> Json | None:
+    """A call for many that failed as a whole may say so for each item."""
+    results = answer.get("results") if isinstance(answer, dict) else None
+    if not results or not all(isinstance(one, dict) and "error" in one for one in results):
+        return None
+    first: Json = results[0]["error"]
+    same = all(one["error"].get("code") == first.get("code") for one in results)
+    return first if same else None
 
 
 def _sha256_of(unit: str, count: int) -> str:
