@@ -13,7 +13,6 @@ import functools
 import importlib
 import os
 import random
-import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -94,18 +93,19 @@ class Plant:
         return fails_at_random
 
     def _error(self) -> Exception:
+        """None that a decoder foresees inside itself, and turns into a refusal: IndexError."""
         return self._chance.choice(
             (
                 RuntimeError("planted"),
                 AssertionError("planted"),
                 KeyError("planted"),
-                IndexError("planted"),
+                LookupError("planted"),
                 TypeError("planted"),
                 ValueError("planted"),
                 OverflowError("planted"),
                 RecursionError("planted"),
                 MemoryError("planted"),
-                struct.error("planted"),
+                BufferError("planted"),
                 OSError("planted"),
                 asyncio.InvalidStateError("planted"),
             )
