@@ -20,6 +20,8 @@ from typing import Any
 
 HEALTHY = "127.0.0.2"  # connections from here are left alone
 RATE = 0.02  # of all calls of a planted function
+RARE = ("fila.edges.door:", "h11:")  # called seldom, so they fail more often
+RARE_RATE = 0.1
 SAID = "planted failures: "
 
 # Whatever reads a client's bytes, and what encodes an answer once the command was applied.
@@ -82,9 +84,11 @@ class Plant:
         return data_received
 
     def _failing(self, place: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        rate = RARE_RATE if place.startswith(RARE) else RATE
+
         @functools.wraps(function)
         def fails_at_random(*arguments: Any, **named: Any) -> Any:
-            if self._armed and self._chance.random() < RATE:
+            if self._armed and self._chance.random() < rate:
                 self.failed[place] += 1
                 self._armed = False  # one is enough; ending the connection in order is no decoder
                 raise self._error()
