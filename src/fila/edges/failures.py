@@ -2,7 +2,7 @@
 
 Reading a client's bytes must not raise anything but what the protocol foresees. Where it does, that
 is a bug, and it costs the one connection: each protocol ends its own in one place and says so here.
-Only a command that breaks off half-applied stops the broker, and `Broker` sees to that itself.
+Only a command that breaks off half-applied stops the broker, and `core.turn` sees to that itself.
 """
 
 from __future__ import annotations
