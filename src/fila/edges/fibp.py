@@ -1,7 +1,7 @@
 """One FIBP connection: frames in, commands to the broker, committed effects out.
 
 Owns the socket's two directions and their limits. Inbound bytes are handled as they come, so
-nothing queues up on the way in. A client that does not read gets no more deliveries once a little
+no inbound queue builds up. A client that does not read gets no more deliveries once a little
 is unsent, while its requests go on; when their replies pile up too, it is not read from any more.
 """
 

@@ -1,7 +1,7 @@
 """One HTTP/2 connection that carries gRPC: the socket, its calls, and who makes them.
 
-Owns the socket's two directions. Requests are handled as they come, so nothing queues up on the way
-in; what waits on the way out is bounded by consumers' credit, by not letting a client send more
+Owns the socket's two directions. Requests are handled as they come, so no inbound
+queue builds up; outbound data is bounded by consumers' credit, by not letting a client send more
 batches than it reads answers, and by refusing calls from a client that reads nothing.
 """
 

@@ -1,6 +1,6 @@
 """A job from what was asked to what is reported: a session, the job, a few lines of result.
 
-Owns how options of a command become options of `format("fila")`, and the way of the API key: into
+Owns how options of a command become options of `format("fila")`, and the path of the API key: into
 the environment of driver and workers, never into an option.
 """
 

@@ -1,4 +1,4 @@
-"""Arrow columns as Python values, by way of their buffers: an object for a value, none on the way.
+"""Arrow columns as Python values, read from their buffers: one object per value, none in between.
 
 Owns the layout of binary columns as far as a writer reads it. `to_pylist` would make a scalar of
 every value first, which costs more than sending it.

@@ -1,7 +1,7 @@
 """A client for the options of a source: secrets come from the environment of the process that uses
 them, never from options, which show in plans.
 
-Owns nothing but the way from options to a client, and the check that a queue is there.
+Owns nothing but turning options into a client, and the check that a queue is there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What Spark asks first of `format("fila")`: its name, its schema, a reader, a writer.
 
-Owns only the way from options to the part that does the work. Options are checked before anything
+Owns only the dispatch from options to the part that does the work. Options are checked before anything
 is planned.
 """
 
