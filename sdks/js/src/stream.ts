@@ -1,0 +1,157 @@
+/**
+ * A consumer's stream: what was delivered and not yet read.
+ *
+ * Owns the bounded buffer between the connection and the reader, those who wait for a message, and
+ * which messages are in the reader's hands. Outlives connections: the link subscribes it again.
+ *
+ * @module
+ */
+
+import type { Buffer } from 'node:buffer';
+
+import { Deque } from './deque.js';
+import type { FilaError } from './errors.js';
+import { Message, type Settler } from './message.js';
+import type { CallOptions } from './options.js';
+import { scanDelivery } from './wire/delivery.js';
+
+/** What a stream needs of its connection. */
+export interface StreamLink {
+  unsubscribe(stream: Stream): void;
+}
+
+type Verb = 'ack' | 'nack' | 'release';
+type Settle = (
+  stream: Stream,
+  verb: Verb,
+  message: Message,
+  error: string | undefined,
+  options: CallOptions | undefined,
+) => Promise<void>;
+
+export class Stream implements Settler {
+  link: StreamLink | undefined;
+  /** Of its Consume on the present connection. */
+  requestId: number | undefined;
+  /** The broker accepted it once: what happens to its connection since is the client's business. */
+  opened = false;
+  /** Why no more comes. */
+  error: Error | undefined;
+  closed = false;
+  /** Sent on from node to node so often without success. */
+  hops = 0;
+  /** Called at every change somebody may wait for. */
+  readonly watchers = new Set<() => void>();
+  readonly #buffer = new Deque<Message>();
+  readonly #inHand = new Set<string>();
+  readonly #settle: Settle;
+
+  constructor(
+    readonly queue: string,
+    readonly prefetch: number,
+    settle: Settle,
+  ) {
+    this.#settle = settle;
+  }
+
+  get buffered(): number {
+    return this.#buffer.length;
+  }
+
+  /** How many messages were handed out and not settled. */
+  get inHand(): number {
+    return this.#inHand.size;
+  }
+
+  /** Hands the next message out. */
+  take(): Message | undefined {
+    const message = this.#buffer.shift();
+    if (message !== undefined) {
+      this.#inHand.add(message.id);
+      if (this.#inHand.size > this.prefetch) this.#forgetOldest();
+    }
+    return message;
+  }
+
+  push(body: Buffer): void {
+    scanDelivery(body, (outline) => {
+      const queue = this.#isOwnQueue(body, outline.queue)
+        ? this.queue
+        : body.toString('utf8', outline.queue + 2, outline.headers);
+      this.#buffer.push(new Message(this, body, outline, queue));
+      // The broker sends more than the credit only when leases ran out, and the oldest unread
+      // messages are those: they belong to somebody else by now.
+      if (this.#buffer.length > this.prefetch) this.#buffer.shift();
+    });
+    this.notify();
+  }
+
+  settle(
+    verb: Verb,
+    message: Message,
+    error: string | undefined,
+    options: CallOptions | undefined,
+  ): Promise<void> {
+    return this.#settle(this, verb, message, error, options);
+  }
+
+  /** A message of this stream was settled, or cannot be any more. */
+  settled(id: string): void {
+    if (this.#inHand.delete(id) && this.#inHand.size === 0) this.notify();
+  }
+
+  /** What was delivered and nobody has read. */
+  takeUnread(): Message[] {
+    return this.#buffer.takeAll();
+  }
+
+  accepted(): void {
+    this.opened = true;
+    this.hops = 0;
+    this.notify();
+  }
+
+  /**
+   * What was delivered over the old connection cannot be acknowledged over a new one that consumes the
+   * same queue, so it waits for its redelivery.
+   */
+  connectionLost(): void {
+    this.#buffer.takeAll();
+    this.#inHand.clear();
+    this.requestId = undefined;
+    this.notify();
+  }
+
+  fail(error: FilaError): void {
+    if (this.error !== undefined || this.closed) return;
+    // The user's own doing is no failure: readers stop, nothing is thrown.
+    if (error.code === 'ClientClosed') this.closed = true;
+    else this.error = error;
+    this.connectionLost();
+  }
+
+  /** No more is read from it; what is in the reader's hands may still be settled. */
+  close(reason?: Error): void {
+    if (this.closed || this.error !== undefined) return;
+    if (reason === undefined) this.closed = true;
+    else this.error = reason;
+    this.link?.unsubscribe(this);
+    this.#buffer.takeAll();
+    this.notify();
+  }
+
+  notify(): void {
+    for (const watcher of [...this.watchers]) watcher();
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#inHand;
+    if (oldest !== undefined) this.#inHand.delete(oldest);
+  }
+
+  #isOwnQueue(body: Buffer, at: number): boolean {
+    const size = body.readUInt16BE(at);
+    // Every delivery of a stream names its own queue; most names are ASCII, so lengths agree.
+    return size === this.queue.length && body.toString('utf8', at + 2, at + 2 + size) === this.queue;
+  }
+}
