@@ -41,10 +41,19 @@ import { scanDelivery } from './wire/delivery.js';
 import { Opcode } from './wire/operations.js';
 
 const VERBS = { ack: Opcode.Ack, nack: Opcode.Nack, release: Opcode.Release } as const;
+const GRACE_MS = 5_000;
 const WAIT_MARGIN_MS = 10_000; // a long poll's answer may take this much longer than the poll
 
 /** Options of {@link Client.enqueue}. */
 export interface EnqueueOptions extends MessageOptions, CallOptions {}
+
+/** Options of {@link Client.drain}. */
+export interface DrainOptions {
+  /** How long calls under way may take, instead of the client's `timeoutMs`. */
+  readonly timeoutMs?: number | undefined;
+  /** How long messages in the program's hands may still be settled. Default 5,000. */
+  readonly graceMs?: number | undefined;
+}
 
 /** What came of one message of {@link Client.enqueueMany}: an id, or why it was not stored. */
 export type EnqueueResult =
@@ -176,7 +185,8 @@ export class Client extends BulkCalls implements AsyncDisposable {
 
   /**
    * Stores many messages; resolves with one result per message, in order. A refused one costs only
-   * itself. Rejects only when it is aborted or an argument cannot be sent.
+   * itself. Rejects when it is aborted, when an argument cannot be sent, or when time is up and nothing
+   * is known of any message; what is known by then is told, the rest has a `RequestTimeoutError`.
    */
   async enqueueMany(
     messages: Iterable<NewMessage>,
@@ -190,7 +200,7 @@ export class Client extends BulkCalls implements AsyncDisposable {
     });
     this.#hand(deadline, ticket, () => enqueueRuns(all, ticket, this.#settings));
     deadline.onTimeout = (error) => {
-      this.#timeOut(ticket, error);
+      this.#timeOut(deadline, ticket, error);
     };
     return deadline.promise;
   }
@@ -260,14 +270,14 @@ export class Client extends BulkCalls implements AsyncDisposable {
   /**
    * Ends in good order: consumers end and hand back what nobody took, new work is refused, calls under
    * way get their answers, and messages in the program's hands may still be settled; then closes.
-   * Rejects with `RequestTimeoutError` when that took too long; the client is closed all the same.
+   * Rejects with `RequestTimeoutError` when calls took too long; the client is closed all the same.
    */
-  async drain(options?: Pick<CallOptions, 'timeoutMs'>): Promise<void> {
+  async drain(options: DrainOptions = {}): Promise<void> {
     const timeoutMs = timeoutOf(options, this.#settings);
-    if (await this.#router.drain(timeoutMs)) return;
-    throw new RequestTimeoutError(
-      `drain: calls or messages were still under way after ${timeoutMs} ms; the client is closed`,
-    );
+    const graceMs = Math.min(timeoutMs, options.graceMs ?? GRACE_MS);
+    if (await this.#router.drain(timeoutMs, graceMs)) return;
+    const text = `drain: calls were still under way after ${timeoutMs} ms; the client is closed`;
+    throw new RequestTimeoutError(text);
   }
 
   /**
@@ -379,7 +389,7 @@ export class Client extends BulkCalls implements AsyncDisposable {
       settlementRuns(opcode, queue, ids, error, ticket, places, this.#settings),
     );
     deadline.onTimeout = (timeout) => {
-      this.#timeOut(ticket, timeout);
+      this.#timeOut(deadline, ticket, timeout);
     };
     return deadline.promise;
   }
@@ -414,10 +424,15 @@ export class Client extends BulkCalls implements AsyncDisposable {
     }
   }
 
-  /** What is known is told; the rest has failed. */
-  #timeOut(ticket: Ticket<Stored> | Ticket<undefined>, error: RequestTimeoutError): void {
+  /** What is known is told and the rest has failed; a call of which nothing is known rejects. */
+  #timeOut<T>(
+    deadline: Deadline<T>,
+    ticket: Ticket<Stored> | Ticket<undefined>,
+    error: RequestTimeoutError,
+  ): void {
     this.#router.giveUp(ticket);
-    ticket.failRest(error);
+    if (ticket.hasOutcome) ticket.failRest(error);
+    else deadline.reject(error);
   }
 }
 

@@ -9,6 +9,7 @@
 
 export {
   Client,
+  type DrainOptions,
   type EnqueueOptions,
   type EnqueueResult,
   type SettleResult,

@@ -67,7 +67,7 @@ export class Router implements LinkHost {
     this.#callsUnderWay++;
     deadline.onSettled = () => {
       this.#callsUnderWay--;
-      this.#tellIdle();
+      if (this.#idleWatchers.size > 0) this.#tellIdle();
     };
     return deadline;
   }
@@ -127,16 +127,22 @@ export class Router implements LinkHost {
     for (const stream of this.#streams) stream.settled(id);
   }
 
-  /** Ends consumers, lets everything under way finish, then closes. False when time ran out. */
-  async drain(timeoutMs: number): Promise<boolean> {
+  /**
+   * Ends consumers, lets what is in hand be settled within `graceMs` and calls be answered within
+   * `timeoutMs`, then closes. False when calls were still under way.
+   */
+  async drain(timeoutMs: number, graceMs: number): Promise<boolean> {
     this.#draining ??= new ClientClosedError(`the client for ${this.#address.text} is draining`);
     for (const stream of this.#streams) {
       stream.close();
       stream.watchers.add(this.#tellIdle);
     }
-    const idle = await this.#idleWithin(timeoutMs);
+    const began = performance.now();
+    await this.#within(graceMs, () => this.#callsUnderWay === 0 && this.#nothingInHand());
+    const leftMs = timeoutMs - (performance.now() - began);
+    const answered = await this.#within(leftMs, () => this.#callsUnderWay === 0);
     await this.close();
-    return idle;
+    return answered;
   }
 
   async close(): Promise<void> {
@@ -309,29 +315,28 @@ export class Router implements LinkHost {
 
   // Idleness.
 
-  #isIdle(): boolean {
-    if (this.#callsUnderWay > 0) return false;
+  #nothingInHand(): boolean {
     for (const stream of this.#streams) if (stream.inHand > 0) return false;
     return true;
   }
 
   readonly #tellIdle = (): void => {
-    if (this.#idleWatchers.size === 0 || !this.#isIdle()) return;
-    for (const watcher of this.#idleWatchers) watcher();
+    for (const watcher of [...this.#idleWatchers]) watcher();
   };
 
-  #idleWithin(timeoutMs: number): Promise<boolean> {
-    if (this.#isIdle()) return Promise.resolve(true);
+  /** Waits until `isSo`; false when time ran out. */
+  #within(timeoutMs: number, isSo: () => boolean): Promise<boolean> {
+    if (isSo()) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const done = (idle: boolean): void => {
+      const done = (so: boolean): void => {
         clearTimeout(timer);
         this.#idleWatchers.delete(watcher);
-        resolve(idle);
+        resolve(so);
       };
       const watcher = (): void => {
-        done(true);
+        if (isSo()) done(true);
       };
-      const timer = setTimeout(done, Math.min(timeoutMs, 0x7fff_ffff), false);
+      const timer = setTimeout(done, Math.min(Math.max(timeoutMs, 1), 0x7fff_ffff), false);
       this.#idleWatchers.add(watcher);
     });
   }

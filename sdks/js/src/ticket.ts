@@ -30,6 +30,11 @@ export class Ticket<T> {
     this.#done = done;
   }
 
+  /** Something is known of at least one item. */
+  get hasOutcome(): boolean {
+    return this.#outstanding < this.outcomes.length;
+  }
+
   settle(index: number, outcome: Outcome<T>): void {
     if (this.outcomes[index] !== undefined) return;
     this.outcomes[index] = outcome;
