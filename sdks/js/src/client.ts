@@ -268,9 +268,10 @@ export class Client extends BulkCalls implements AsyncDisposable {
   // The end.
 
   /**
-   * Ends in good order: consumers end and hand back what nobody took, new work is refused, calls under
-   * way get their answers, and messages in the program's hands may still be settled; then closes.
-   * Rejects with `RequestTimeoutError` when calls took too long; the client is closed all the same.
+   * Ends in good order: consumers end and hand back what nobody took; messages in the program's hands
+   * may still be settled, for a while; then new work is refused, calls under way get their answers, and
+   * the client closes. Rejects with `RequestTimeoutError` when calls took too long; the client is closed
+   * all the same.
    */
   async drain(options: DrainOptions = {}): Promise<void> {
     const timeoutMs = timeoutOf(options, this.#settings);

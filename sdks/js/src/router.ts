@@ -39,7 +39,8 @@ export class Router implements LinkHost {
   readonly #streams = new Set<Stream>();
   readonly #opening = new Set<{ resolve(): void; reject(error: unknown): void }>();
   #ended: FilaError | undefined; // why no call can succeed any more
-  #draining: FilaError | undefined; // why no new work is taken
+  #draining: FilaError | undefined; // why no consumer begins
+  #closing: FilaError | undefined; // why no new work is taken
   #callsUnderWay = 0;
   readonly #idleWatchers = new Set<() => void>();
 
@@ -59,9 +60,9 @@ export class Router implements LinkHost {
     return this.#home?.isOpen ?? false;
   }
 
-  /** Begins a call; `newWork` is refused while the client drains. */
+  /** Begins a call; `newWork` is refused when the client has drained. */
   begin<T>(limits: Limits, newWork: boolean): Deadline<T> {
-    const refused = this.#ended ?? (newWork ? this.#draining : undefined);
+    const refused = this.#ended ?? (newWork ? this.#closing : undefined);
     if (refused !== undefined) throw refused;
     const deadline = new Deadline<T>(limits, () => this.#homeLink().condition);
     this.#callsUnderWay++;
@@ -138,7 +139,9 @@ export class Router implements LinkHost {
       stream.watchers.add(this.#tellIdle);
     }
     const began = performance.now();
-    await this.#within(graceMs, () => this.#callsUnderWay === 0 && this.#nothingInHand());
+    // Whoever handles a message may have to enqueue another before it is settled.
+    await this.#within(graceMs, () => this.#nothingInHand());
+    this.#closing = this.#draining;
     const leftMs = timeoutMs - (performance.now() - began);
     const answered = await this.#within(leftMs, () => this.#callsUnderWay === 0);
     await this.close();

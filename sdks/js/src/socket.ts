@@ -8,6 +8,7 @@
  */
 
 import { Buffer } from 'node:buffer';
+import { X509Certificate } from 'node:crypto';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 
@@ -30,6 +31,8 @@ export interface SocketEvents {
 export function secureContextOf(settings: Settings): SecureContext | undefined {
   if (!settings.tls) return undefined;
   try {
+    // OpenSSL takes a CA it cannot read for none at all; this one says so.
+    if (settings.caCert !== undefined) new X509Certificate(pem(settings.caCert));
     return createSecureContext({
       ...(settings.caCert !== undefined && { ca: pem(settings.caCert) }),
       ...(settings.clientCert !== undefined && { cert: pem(settings.clientCert) }),
