@@ -219,7 +219,7 @@ export class Connection {
     const wasOpen = this.isOpen;
     const why = wasOpen
       ? (cause?.message ?? 'the broker closed the connection')
-      : whyNotConnected(cause, this.#around.secure !== undefined);
+      : whyNotConnected(cause, this.#around.settings);
     this.#lastFailure = (this.#dropReason ?? this.#complaint)?.message ?? why;
     if (!this.#everOpen) {
       const text = `cannot connect to ${this.address.text}: ${this.#lastFailure}`;

@@ -111,11 +111,14 @@ export class WireSocket {
 }
 
 /** What an operating system's or OpenSSL's error means for somebody who wants to reach a broker. */
-export function whyNotConnected(error: Error | undefined, tls: boolean): string {
+export function whyNotConnected(error: Error | undefined, settings: Settings): string {
+  const { tls, clientCert } = settings;
   if (error === undefined) {
-    return tls
-      ? 'the connection was closed during the handshake'
-      : 'the connection was closed during the handshake; does the broker expect TLS (tls: true)?';
+    const text = 'the connection was closed during the handshake';
+    if (!tls) return `${text}; does the broker expect TLS (tls: true)?`;
+    return clientCert === undefined
+      ? `TLS: ${text}; does the broker ask for a client certificate (clientCert, clientKey)?`
+      : `TLS: ${text}`;
   }
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection refused; is the broker running there?';
