@@ -322,7 +322,11 @@ function optionsOf(values: Values): ClientOptions {
     reconnectMaxMs: values.optional('reconnect_pause_max_ms'),
     keepAliveIntervalMs: values.optional('keepalive_interval_ms'),
     keepAliveTimeoutMs: values.optional('keepalive_timeout_ms'),
-    ...(process.env['ADAPTER_LOG'] && { log: (entry) => console.error(entry) }),
+    ...(process.env.ADAPTER_LOG && {
+      log: (entry) => {
+        console.error(entry);
+      },
+    }),
   };
 }
 
@@ -345,8 +349,7 @@ function described(message: Message): object {
     id: message.id,
     queue: message.queue,
     headers: message.headers,
-    payload:
-      payload.length > PAYLOAD_SHOWN_MAX ? null : Buffer.from(payload).toString('base64'),
+    payload: payload.length > PAYLOAD_SHOWN_MAX ? null : Buffer.from(payload).toString('base64'),
     size: payload.length,
     sha256: createHash('sha256').update(payload).digest('hex'),
     fairness_key: message.fairnessKey,
@@ -363,7 +366,7 @@ function errorOf(error: unknown): object {
     const { code, message, retryable, metadata } = error;
     return { code, message, retryable, metadata };
   }
-  const { name = 'Error', message = String(error) } = error as Error;
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
   const code =
     error instanceof InvalidBodyError
       ? 'InvalidFrame'

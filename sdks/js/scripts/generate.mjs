@@ -35,7 +35,13 @@ function fieldOf([wireName, kind]) {
   const optional = kind.startsWith('optional ');
   const type = optional ? kind.slice('optional '.length) : kind;
   const list = /^(\w+)\[(u16|u32)\]$/.exec(type);
-  return { wireName, name: camel(wireName), optional, type, list: list && { item: list[1], counter: list[2] } };
+  return {
+    wireName,
+    name: camel(wireName),
+    optional,
+    type,
+    list: list && { item: list[1], counter: list[2] },
+  };
 }
 
 function typeOf(field) {

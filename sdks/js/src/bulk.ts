@@ -16,12 +16,12 @@ import * as op from './wire/operations.js';
 const FORM_MESSAGES = 0;
 const FORM_ARROW = 1;
 const FORM_COUNT = 2;
-const STATES = { ready: 1, delayed: 2, leased: 4 } as const;
+const STATES: Readonly<Record<MessageState, number>> = { ready: 1, delayed: 2, leased: 4 };
 const ALL_STATES = 7;
 const PAGE_MESSAGES = 1_000;
 
 /** What a message does in its queue. */
-export type MessageState = keyof typeof STATES;
+export type MessageState = 'ready' | 'delayed' | 'leased';
 
 /** Options of {@link Client.leaseBatch}. */
 export interface LeaseBatchOptions extends CallOptions {

@@ -348,6 +348,9 @@ export function whole(value: number): bigint {
   return BigInt(value);
 }
 
-export function about(what: string, queue: string): { what: string; queue: string; subject: string } {
+export function about(
+  what: string,
+  queue: string,
+): { what: string; queue: string; subject: string } {
   return { what, queue, subject: `queue "${queue}"` };
 }

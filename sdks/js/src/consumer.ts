@@ -155,7 +155,7 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
       };
       const abort = (): void => {
         end();
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the caller's own
+
         reject(signal?.reason);
       };
       const check = (): void => {

@@ -79,7 +79,11 @@ export class FilaError extends Error {
 function named(cause: { readonly prototype: FilaError }, name: string): void {
   const above = (cause.prototype as { [NAMES]?: readonly string[] })[NAMES] ?? [];
   Object.defineProperty(cause, 'errorName', { value: name });
-  Object.defineProperty(cause.prototype, 'name', { value: name, writable: true, configurable: true });
+  Object.defineProperty(cause.prototype, 'name', {
+    value: name,
+    writable: true,
+    configurable: true,
+  });
   Object.defineProperty(cause.prototype, NAMES, { value: [...above, name] });
 }
 
@@ -164,7 +168,7 @@ export class OverloadedError extends RefusedError {
 
   /** How long to wait, if the broker said so. */
   get retryAfterMs(): number | undefined {
-    const text = this.metadata['retry_after_ms'];
+    const text = this.metadata.retry_after_ms;
     return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
   }
 }
@@ -191,7 +195,7 @@ export class NotLeaderError extends RefusedError {
 
   /** Where the leader is, if the broker knew. */
   get leaderAddr(): string | undefined {
-    return this.metadata['leader_addr'];
+    return this.metadata.leader_addr;
   }
 }
 

@@ -54,11 +54,11 @@ export class Events {
 
   on<Name extends ClientEventName>(name: Name, listener: Listener<Name>): void {
     const listeners = this.#listeners.get(name) ?? new Set();
-    this.#listeners.set(name, listeners.add(listener as Listener<never>));
+    this.#listeners.set(name, listeners.add(listener));
   }
 
   off<Name extends ClientEventName>(name: Name, listener: Listener<Name>): void {
-    this.#listeners.get(name)?.delete(listener as Listener<never>);
+    this.#listeners.get(name)?.delete(listener);
   }
 
   emit<Name extends ClientEventName>(name: Name, event: ClientEvents[Name]): void {

@@ -120,7 +120,7 @@ export class Message {
 
   /** The producer's trace context, from the header `traceparent`. */
   get traceparent(): string | undefined {
-    return this.headers['traceparent'];
+    return this.headers.traceparent;
   }
 
   /** Done and gone. Rejects with `MessageNotFoundError` when the lease ran out before. */

@@ -145,11 +145,13 @@ export function settingsOf(options: ClientOptions, addressAsksTls: boolean): Set
   const given: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(options)) {
     if (!(name in DEFAULTS)) {
-      throw new TypeError(`unknown option "${name}"; known are ${Object.keys(DEFAULTS).join(', ')}`);
+      throw new TypeError(
+        `unknown option "${name}"; known are ${Object.keys(DEFAULTS).join(', ')}`,
+      );
     }
     if (value !== undefined) given[name] = value;
   }
-  const merged = { ...DEFAULTS, ...given } as Settings;
+  const merged = { ...DEFAULTS, ...given };
   const files = merged.caCert ?? merged.clientCert ?? merged.clientKey;
   const settings = { ...merged, tls: merged.tls || addressAsksTls || files !== undefined };
   validate(settings, options.tls);
@@ -167,7 +169,7 @@ function validate(settings: Settings, tlsAsGiven: boolean | undefined): void {
     throw new TypeError(`apiKey must be a string, not ${typeof settings.apiKey}`);
   }
   if (!['auto', 'linger', 'disabled'].includes(settings.batchMode)) {
-    const given = String(settings.batchMode);
+    const given: string = settings.batchMode;
     throw new TypeError(`batchMode must be "auto", "linger" or "disabled", not "${given}"`);
   }
   if ((settings.clientCert === undefined) !== (settings.clientKey === undefined)) {

@@ -59,7 +59,10 @@ export function enqueueRuns(
     while (to < messages.length && to - from < settings.maxBatchMessages) {
       const message = messages[to] as NewMessage;
       const bytes = sizeHint(message);
-      if (to > from && (size + bytes > settings.maxBatchBytes || hasOptions(message) !== withOptions)) {
+      if (
+        to > from &&
+        (size + bytes > settings.maxBatchBytes || hasOptions(message) !== withOptions)
+      ) {
         break;
       }
       size += bytes;

@@ -13,12 +13,7 @@ import type { SecureContext } from 'node:tls';
 
 import { parseAddress, type Address } from './address.js';
 import { Deadline, type Limits } from './deadline.js';
-import {
-  ClientClosedError,
-  RefusedError,
-  type FilaError,
-  type NotLeaderError,
-} from './errors.js';
+import { ClientClosedError, RefusedError, type FilaError, type NotLeaderError } from './errors.js';
 import type { Events } from './events.js';
 import { Link, type LinkHost, type Orphans, type Refused } from './link.js';
 import type { Settings } from './options.js';
@@ -189,7 +184,11 @@ export class Router implements LinkHost {
     }
     if (refused.queue !== undefined) this.#routes.set(refused.queue, target);
     if (target !== link) {
-      const about = { queue: refused.queue ?? '', from: link.address.text, to: target.address.text };
+      const about = {
+        queue: refused.queue ?? '',
+        from: link.address.text,
+        to: target.address.text,
+      };
       this.events.log('info', 'following the leader', about);
       this.events.emit('redirected', about);
     }

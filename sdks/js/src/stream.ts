@@ -152,6 +152,8 @@ export class Stream implements Settler {
   #isOwnQueue(body: Buffer, at: number): boolean {
     const size = body.readUInt16BE(at);
     // Every delivery of a stream names its own queue; most names are ASCII, so lengths agree.
-    return size === this.queue.length && body.toString('utf8', at + 2, at + 2 + size) === this.queue;
+    return (
+      size === this.queue.length && body.toString('utf8', at + 2, at + 2 + size) === this.queue
+    );
   }
 }

@@ -27,7 +27,8 @@ export interface RecordCodec<Item> {
   decode(from: Reader): Item;
 }
 
-type Counter = 'u16' | 'u32';
+/** The type of a list's count. */
+export type Counter = 'u16' | 'u32';
 
 /** The most bytes of a `string`, and the most entries of a `map` or `string[]`. */
 export const SHORT_MAX = 0xffff;

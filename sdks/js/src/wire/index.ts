@@ -13,6 +13,7 @@ export {
   InvalidBodyError,
   Reader,
   Writer,
+  type Counter,
   type Operation,
   type RecordCodec,
 } from './codec.js';

@@ -126,7 +126,10 @@ describe('close', () => {
 
   it('while the client tries to come back ends the trying', async () => {
     const peer = await Peer.start(polite());
-    const client = await Client.connect(peer.address, { reconnectMinMs: 60_000, reconnectMaxMs: 60_000 });
+    const client = await Client.connect(peer.address, {
+      reconnectMinMs: 60_000,
+      reconnectMaxMs: 60_000,
+    });
     const call = client.enqueue('q', null, 'x');
     const failed = assert.rejects(call);
     await until(() => peer.frames('Enqueue').length === 1, 'sent');
@@ -144,7 +147,9 @@ describe('close', () => {
       const client = await Client.connect('${broker.address}');
       await client.listQueues();
       await client.close();`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' });
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: 'inherit',
+    });
     const [status] = (await once(child, 'exit')) as [number];
     assert.equal(status, 0);
   });
@@ -161,7 +166,7 @@ describe('the log hook', () => {
       entries.map(({ level, message }) => `${level} ${message}`),
       ['debug connecting', 'info connected', 'info closed'],
     );
-    assert.ok(entries.every(({ fields }) => fields['address'] === broker.address));
+    assert.ok(entries.every(({ fields }) => fields.address === broker.address));
     assert.ok(!JSON.stringify(entries).includes('secret'));
   });
 

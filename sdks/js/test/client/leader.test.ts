@@ -86,7 +86,12 @@ describe('a call at a node that does not lead its queue', () => {
       assert.ok(results.every((one) => one.error === undefined));
     }
     assert.deepEqual(enqueued(leader).flat(), ['there', 'there']);
-    assert.equal(enqueued(home).filter((texts) => !texts.includes('there')).flat().length, 4);
+    assert.equal(
+      enqueued(home)
+        .filter((texts) => !texts.includes('there'))
+        .flat().length,
+      4,
+    );
   });
 
   it('ends with NotLeaderError when nodes only point at each other', async () => {
@@ -153,7 +158,8 @@ describe('a consumer of a queue that is led elsewhere', () => {
     const serving = obliging();
     const script: Script = (sent, self) => {
       serving(sent, self);
-      if (sent.operation === 'Consume') deliver(sent.connection, sent.requestId, 'q', [self.address]);
+      if (sent.operation === 'Consume')
+        deliver(sent.connection, sent.requestId, 'q', [self.address]);
     };
     const second = await peerOf(script);
     const first = await peerOf(script);
@@ -172,7 +178,8 @@ describe('a consumer of a queue that is led elsewhere', () => {
     const serving = obliging();
     const script: Script = (sent, self) => {
       serving(sent, self);
-      if (sent.operation === 'Consume') deliver(sent.connection, sent.requestId, 'q', [self.address]);
+      if (sent.operation === 'Consume')
+        deliver(sent.connection, sent.requestId, 'q', [self.address]);
     };
     const second = await peerOf(script);
     const first = await Peer.start(script);

@@ -69,7 +69,7 @@ describe('a message', () => {
 
   it('may have any text as header names and nothing in it at all', async () => {
     await client.createQueue('edges');
-    const headers: Record<string, string> = { '': 'empty name', 2: 'two', 1: 'one', '日本': '🐟' };
+    const headers: Record<string, string> = { '': 'empty name', 2: 'two', 1: 'one', 日本: '🐟' };
     Object.defineProperty(headers, '__proto__', { value: 'safe', enumerable: true });
     await client.enqueue('edges', headers, '');
     await client.enqueue('edges', null, JSON.stringify({ a: 1 }));
@@ -166,7 +166,10 @@ describe('enqueue', () => {
     const ids = results.flatMap((one) => one.id ?? []);
     assert.deepEqual(ids, [...ids].sort());
     const texts = (await take('many', 100)).map((message) => message.text());
-    assert.deepEqual(texts, Array.from({ length: 100 }, (_, n) => String(n)));
+    assert.deepEqual(
+      texts,
+      Array.from({ length: 100 }, (_, n) => String(n)),
+    );
     assert.deepEqual(await client.enqueueMany([]), []);
   });
 
@@ -178,7 +181,10 @@ describe('enqueue', () => {
       ),
     );
     const texts = (await take('order', 300)).map((message) => Number(message.text()));
-    assert.deepEqual(texts, Array.from({ length: 300 }, (_, n) => n));
+    assert.deepEqual(
+      texts,
+      Array.from({ length: 300 }, (_, n) => n),
+    );
   });
 
   it('to no queue rejects with the cause', async () => {
@@ -284,7 +290,10 @@ describe('administration', () => {
 
   it('leases, extends, lists, acks and releases batches', async () => {
     await client.createQueue('leased');
-    const messages = Array.from({ length: 10 }, (_, n) => ({ queue: 'leased', payload: String(n) }));
+    const messages = Array.from({ length: 10 }, (_, n) => ({
+      queue: 'leased',
+      payload: String(n),
+    }));
     await client.enqueueMany(messages);
     const batch = await client.leaseBatch('leased', 's/0', { maxMessages: 4, waitMs: 1000 });
     assert.deepEqual([batch.again, batch.messageCount, batch.messages.length], [false, 4, 4]);

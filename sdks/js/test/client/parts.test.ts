@@ -67,7 +67,8 @@ describe('pauses between attempts', () => {
   it('double up to a bound and are shortened by at most half', () => {
     const longest = new Backoff(50, 1000, () => 0);
     const shortest = new Backoff(50, 1000, () => 1);
-    const pauses = (backoff: Backoff): number[] => Array.from({ length: 7 }, () => backoff.nextMs());
+    const pauses = (backoff: Backoff): number[] =>
+      Array.from({ length: 7 }, () => backoff.nextMs());
     assert.deepEqual(pauses(longest), [50, 100, 200, 400, 800, 1000, 1000]);
     assert.deepEqual(pauses(shortest), [25, 50, 100, 200, 400, 500, 500]);
     longest.reset();
@@ -128,7 +129,7 @@ describe('what a producer passes in', () => {
 
   it('is refused with the name of what is wrong', () => {
     const refuse = (message: object, what: RegExp): void => {
-      assert.throws(() => runsOf([{ queue: 'q', payload: '', ...message } as never]), what);
+      assert.throws(() => runsOf([{ queue: 'q', payload: '', ...message }]), what);
     };
     refuse({ queue: 7 }, /queue must be a string/);
     refuse({ queue: 'x'.repeat(70_000) }, /queue has 70000 bytes; at most 65535/);
@@ -140,7 +141,10 @@ describe('what a producer passes in', () => {
   });
 
   it('is cut into runs by count, by bytes and by form, in order', () => {
-    const plain = (payload: string): { queue: string; payload: string } => ({ queue: 'q', payload });
+    const plain = (payload: string): { queue: string; payload: string } => ({
+      queue: 'q',
+      payload,
+    });
     const counts = (messages: Parameters<typeof enqueueRuns>[0]): number[] =>
       runsOf(messages).map((run) => run.places.length);
     assert.deepEqual(counts(['a', 'b', 'c', 'd'].map(plain)), [3, 1]);

@@ -34,7 +34,10 @@ describe('a first connection', () => {
     await peer.stop();
     const client = new Client(address);
     await assert.rejects(client.connect(), (error: Error) => {
-      assert.match(error.message, /cannot connect to .*: connection refused; is the broker running/);
+      assert.match(
+        error.message,
+        /cannot connect to .*: connection refused; is the broker running/,
+      );
       assert.equal((error.cause as NodeJS.ErrnoException).code, 'ECONNREFUSED');
       return true;
     });
@@ -106,7 +109,10 @@ describe('a lost connection', () => {
     const plain = client.enqueue('q', null, 'plain');
     const keyed = client.enqueue('q', null, 'keyed', { idempotencyKey: 'k' });
     const read = client.listQueues();
-    await until(() => peer.frames('EnqueueWith').length + peer.frames('Enqueue').length >= 1, 'sent');
+    await until(
+      () => peer.frames('EnqueueWith').length + peer.frames('Enqueue').length >= 1,
+      'sent',
+    );
     await until(() => peer.frames('ListQueues').length === 1, 'asked');
     answering = true;
     peer.disconnect();

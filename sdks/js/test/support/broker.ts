@@ -35,12 +35,12 @@ export class Broker {
     const portFile = join(this.directory, 'port');
     rmSync(portFile, { force: true });
     const log = openSync(join(this.directory, 'log'), 'a');
-    const command = process.env['FILA_SERVER_BIN'] ?? join(REPOSITORY, '.venv/bin/fila-server');
+    const command = process.env.FILA_SERVER_BIN ?? join(REPOSITORY, '.venv/bin/fila-server');
     const child = spawn(command, [], {
       cwd: this.directory,
       env: {
         ...withoutFila(process.env),
-        PYTHONPATH: process.env['PYTHONPATH'] ?? join(REPOSITORY, 'src'),
+        PYTHONPATH: process.env.PYTHONPATH ?? join(REPOSITORY, 'src'),
         FILA_SERVER__LISTEN_ADDR: this.address || '127.0.0.1:0',
         FILA_DATA_DIR: join(this.directory, 'data'),
         FILA_PORT_FILE: portFile,
@@ -74,7 +74,7 @@ export class Broker {
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
-    if (child === undefined || child.exitCode !== null) return;
+    if (child?.exitCode !== null) return; // undefined too: nothing runs
     const exited = once(child, 'exit');
     child.kill('SIGCONT');
     child.kill(signal);

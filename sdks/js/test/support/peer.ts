@@ -42,7 +42,12 @@ export class Connection {
     this.write(Buffer.concat(frames));
   }
 
-  error(requestId: number, code: number, message: string, metadata: Record<string, string> = {}): void {
+  error(
+    requestId: number,
+    code: number,
+    message: string,
+    metadata: Record<string, string> = {},
+  ): void {
     this.send(op.Error, requestId, { code, message, metadata: new Map(Object.entries(metadata)) });
   }
 
@@ -172,13 +177,20 @@ export function obliging(): Script {
 
 /** How many messages the enqueue frames of a peer held. */
 export function enqueued(peer: Peer): string[][] {
-  return peer.frames('Enqueue').map(({ body }) =>
-    decodeBody(op.Enqueue, body).messages.map(({ payload }) => Buffer.from(payload).toString()),
-  );
+  return peer
+    .frames('Enqueue')
+    .map(({ body }) =>
+      decodeBody(op.Enqueue, body).messages.map(({ payload }) => Buffer.from(payload).toString()),
+    );
 }
 
 /** One delivery of messages with these payloads. */
-export function deliver(connection: Connection, requestId: number, queue: string, texts: string[]): void {
+export function deliver(
+  connection: Connection,
+  requestId: number,
+  queue: string,
+  texts: string[],
+): void {
   connection.send(op.Delivery, requestId, {
     messages: texts.map((text, index) => ({
       id: `0190a0b1-0000-7000-9000-${String(index).padStart(12, '0')}`,

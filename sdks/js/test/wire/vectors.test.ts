@@ -101,13 +101,11 @@ describe('malformed bodies are refused', () => {
         (error: unknown) => error instanceof InvalidBodyError && error.field === vector.field,
       );
       if (vector.opcode === 0x14) {
-        assert.throws(
-          () =>
-            scanDelivery(body, () => {
-              /* only its bounds matter */
-            }),
-          InvalidBodyError,
-        );
+        assert.throws(() => {
+          scanDelivery(body, () => {
+            /* only its bounds matter */
+          });
+        }, InvalidBodyError);
       }
     });
   }

@@ -99,7 +99,7 @@ function toPlain(kind: string, value: unknown): Json {
   switch (type) {
     case 'u64':
     case 'i64':
-      return String(value as bigint);
+      return String(value);
     case 'bytes':
       return Buffer.from(value as Uint8Array).toString('hex');
     case 'map':
