@@ -11,7 +11,7 @@ import { BulkCalls } from './bulk.js';
 import { checkResult, type Ask } from './calls.js';
 import { Consumer, type ConsumeOptions } from './consumer.js';
 import type { Deadline } from './deadline.js';
-import { RequestTimeoutError, type FilaError } from './errors.js';
+import { RequestTimeoutError } from './errors.js';
 import { Events, type ClientEventName, type ClientEvents } from './events.js';
 import { Message } from './message.js';
 import {
@@ -27,11 +27,17 @@ import {
   enqueueRuns,
   settlementRuns,
   type Headers,
-  type MessageOptions,
   type NewMessage,
   type Payload,
 } from './outgoing.js';
 import { Request } from './request.js';
+import {
+  enqueueResult,
+  type DrainOptions,
+  type EnqueueOptions,
+  type EnqueueResult,
+  type SettleResult,
+} from './results.js';
 import { Router } from './router.js';
 import { secureContextOf } from './socket.js';
 import { Stream, type StreamLink } from './stream.js';
@@ -43,33 +49,6 @@ import { Opcode } from './wire/operations.js';
 const VERBS = { ack: Opcode.Ack, nack: Opcode.Nack, release: Opcode.Release } as const;
 const GRACE_MS = 5_000;
 const WAIT_MARGIN_MS = 10_000; // a long poll's answer may take this much longer than the poll
-
-/** Options of {@link Client.enqueue}. */
-export interface EnqueueOptions extends MessageOptions, CallOptions {}
-
-/** Options of {@link Client.drain}. */
-export interface DrainOptions {
-  /** How long calls under way may take, instead of the client's `timeoutMs`. */
-  readonly timeoutMs?: number | undefined;
-  /** How long messages in the program's hands may still be settled. Default 5,000. */
-  readonly graceMs?: number | undefined;
-}
-
-/** What came of one message of {@link Client.enqueueMany}: an id, or why it was not stored. */
-export type EnqueueResult =
-  | {
-      readonly id: string;
-      /** The queue knew the idempotency key; `id` is the first message's. */
-      readonly duplicate: boolean;
-      readonly error: undefined;
-    }
-  | { readonly id: undefined; readonly duplicate: false; readonly error: FilaError };
-
-/** What came of settling one message: `error` says why it could not be. */
-export interface SettleResult {
-  readonly id: string;
-  readonly error: FilaError | undefined;
-}
 
 /**
  * A client of one broker, or of the cluster it belongs to. Share one in a program: calls made at the same
@@ -444,9 +423,4 @@ function finish<T, Answer>(
 ): void {
   if (outcome.error !== undefined) deadline.reject(outcome.error);
   else deadline.resolve(answer(outcome.value));
-}
-
-function enqueueResult(outcome: Outcome<Stored>): EnqueueResult {
-  if (outcome.error === undefined) return { ...outcome.value, error: undefined };
-  return { id: undefined, duplicate: false, error: outcome.error };
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { onAbort } from './abort.js';
 import type { Message } from './message.js';
 import type { Stream } from './stream.js';
 
@@ -50,14 +51,10 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
     this.#stream = stream;
     this.#forget = forget;
     if (signal === undefined) return;
-    const abort = (): void => {
+    this.#unwatchSignal = onAbort(signal, () => {
       stream.close(signal.reason as Error);
       this.#end();
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    this.#unwatchSignal = () => {
-      signal.removeEventListener('abort', abort);
-    };
+    });
   }
 
   /** The queue it consumes. */
@@ -148,10 +145,11 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
     const stream = this.#stream;
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
+      let unwatch: (() => void) | undefined;
       const end = (): void => {
         clearTimeout(timer);
         stream.watchers.delete(check);
-        signal?.removeEventListener('abort', abort);
+        unwatch?.();
       };
       const abort = (): void => {
         end();
@@ -170,7 +168,7 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
         return;
       }
       stream.watchers.add(check);
-      signal?.addEventListener('abort', abort, { once: true });
+      if (signal !== undefined) unwatch = onAbort(signal, abort);
       if (timeoutMs !== undefined) {
         timer = setTimeout(() => {
           end();

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { onAbort } from './abort.js';
 import { RequestTimeoutError } from './errors.js';
 
 const TIMER_MAX_MS = 0x7fff_ffff;
@@ -32,7 +33,7 @@ export class Deadline<T> {
   #reject!: (reason: unknown) => void;
   readonly #limits: Limits;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #onAbort: (() => void) | undefined;
+  readonly #unwatch: (() => void) | undefined;
 
   /** Throws the signal's reason when it was aborted before. `where` completes a timeout's text. */
   constructor(limits: Limits, where: () => string) {
@@ -49,10 +50,9 @@ export class Deadline<T> {
       }, timeoutMs);
     }
     if (signal !== undefined) {
-      this.#onAbort = () => {
+      this.#unwatch = onAbort(signal, () => {
         this.#giveUp(signal.reason);
-      };
-      signal.addEventListener('abort', this.#onAbort, { once: true });
+      });
     }
   }
 
@@ -84,9 +84,7 @@ export class Deadline<T> {
   #end(): void {
     this.settled = true;
     clearTimeout(this.#timer);
-    if (this.#onAbort !== undefined) {
-      this.#limits.signal?.removeEventListener('abort', this.#onAbort);
-    }
+    this.#unwatch?.();
     this.onSettled?.();
   }
 }

@@ -54,13 +54,6 @@ export class Deque<T> implements Iterable<T> {
     return items;
   }
 
-  remove(item: T): boolean {
-    const index = this.#items.indexOf(item, this.#head);
-    if (index < 0) return false;
-    this.#items.splice(index, 1);
-    return true;
-  }
-
   *[Symbol.iterator](): Iterator<T> {
     for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at] as T;
   }

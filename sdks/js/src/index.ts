@@ -7,13 +7,8 @@
  * @packageDocumentation
  */
 
-export {
-  Client,
-  type DrainOptions,
-  type EnqueueOptions,
-  type EnqueueResult,
-  type SettleResult,
-} from './client.js';
+export { Client } from './client.js';
+export type { DrainOptions, EnqueueOptions, EnqueueResult, SettleResult } from './results.js';
 export { Consumer, type ConsumeOptions, type ReceiveOptions } from './consumer.js';
 export { Message } from './message.js';
 export type { Headers, MessageOptions, NewMessage, Payload } from './outgoing.js';

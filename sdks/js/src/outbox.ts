@@ -35,7 +35,8 @@ export class Outbox {
   readonly #send: (opcode: number, parts: Buffer[], flight: Flight) => void;
   readonly #landed: (run: Run) => void;
   readonly #enqueues: Collector;
-  readonly #collectors: ReadonlyMap<number, Collector>;
+  readonly #collectors: ReadonlyMap<number, Collector>; // by opcode
+  readonly #all: readonly Collector[];
 
   /** `landed` is told of every run that will not be sent again, however it ended. */
   constructor(
@@ -62,6 +63,7 @@ export class Outbox {
       [Opcode.Enqueue, this.#enqueues],
       [Opcode.EnqueueWith, this.#enqueues],
     ]);
+    this.#all = [...new Set(this.#collectors.values())];
   }
 
   add(run: Run, now: number): void {
@@ -79,7 +81,7 @@ export class Outbox {
 
   /** Makes frames of what has been collected, as far as it is time for them. */
   pump(now: number): void {
-    for (const collector of new Set(this.#collectors.values())) {
+    for (const collector of this.#all) {
       for (let runs = collector.takeDue(now); runs; runs = collector.takeDue(now)) {
         this.#sendRuns(runs);
       }
@@ -142,8 +144,7 @@ export class Outbox {
 
   /** Everything that was not sent. */
   takeWaiting(): Run[] {
-    const collectors = [...new Set(this.#collectors.values())];
-    const waiting = collectors.flatMap((collector) => collector.takeAll());
+    const waiting = this.#all.flatMap((collector) => collector.takeAll());
     for (const run of waiting) run.outbox = undefined;
     return waiting;
   }

@@ -37,6 +37,7 @@ export class Router implements LinkHost {
   #draining: FilaError | undefined; // why no consumer begins
   #closing: FilaError | undefined; // why no new work is taken
   #callsUnderWay = 0;
+  readonly #moving = new Map<NodeJS.Timeout, () => void>(); // what waits to be sent to a leader
   readonly #idleWatchers = new Set<() => void>();
 
   constructor(
@@ -59,7 +60,7 @@ export class Router implements LinkHost {
   begin<T>(limits: Limits, newWork: boolean): Deadline<T> {
     const refused = this.#ended ?? (newWork ? this.#closing : undefined);
     if (refused !== undefined) throw refused;
-    const deadline = new Deadline<T>(limits, () => this.#homeLink().condition);
+    const deadline = new Deadline<T>(limits, () => this.#home?.condition ?? 'not connected');
     this.#callsUnderWay++;
     deadline.onSettled = () => {
       this.#callsUnderWay--;
@@ -147,10 +148,11 @@ export class Router implements LinkHost {
     const text = `the client for ${this.#address.text} is closed`;
     const first = this.#ended === undefined;
     this.#ended ??= new ClientClosedError(text);
+    this.#failWaiting(this.#ended);
     const links = [...this.#leaders.values()];
     if (this.#home !== undefined) links.push(this.#home);
     await Promise.all(links.map((link) => link.close()));
-    this.#failLeftovers(this.#ended);
+    this.#failStreams(this.#ended);
     if (first) {
       this.events.log('info', 'closed', { address: this.#address.text });
       this.events.emit('closed', { reason: undefined });
@@ -193,14 +195,26 @@ export class Router implements LinkHost {
       this.events.emit('redirected', about);
     }
     const runs = refused.kind === 'flight' ? link.withdraw(refused.flight) : [];
-    const move = (): void => {
+    const move = (timer?: NodeJS.Timeout): void => {
+      if (timer !== undefined) this.#moving.delete(timer);
       for (const run of runs) this.#dispatch(run);
       if (refused.kind === 'request') this.#askAgain(refused.request);
       if (refused.kind === 'stream') this.#subscribeAgain(refused.stream);
     };
     // The first step is taken at once; nodes that point at each other are given time to agree.
-    if (hops <= 1) move();
-    else setTimeout(move, HOP_PAUSE_MS * 2 ** hops);
+    if (hops <= 1) {
+      move();
+    } else {
+      const timer = setTimeout(
+        () => {
+          move(timer);
+        },
+        HOP_PAUSE_MS * 2 ** hops,
+      );
+      this.#moving.set(timer, () => {
+        move(timer);
+      });
+    }
     // What waits to be sent to the old node for this queue goes along.
     if (target !== link) for (const run of link.takeWaiting()) this.#dispatch(run);
     return true;
@@ -228,13 +242,22 @@ export class Router implements LinkHost {
     if (this.#ended !== undefined || !link.wasOpen) return;
     this.#ended = error;
     this.events.log('error', 'the client is over', { address: this.#address.text, error });
+    this.#failWaiting(error);
     for (const leader of [...this.#leaders.values()]) void leader.close();
-    this.#failLeftovers(error);
+    this.#failStreams(error);
     this.events.emit('closed', { reason: error });
   }
 
-  #failLeftovers(error: FilaError): void {
+  /** Fails what no link has. First of all: every run that lands would let another one in. */
+  #failWaiting(error: FilaError): void {
     for (const run of this.#room.takeWaiting()) failRun(run, error);
+    for (const [timer, move] of this.#moving) {
+      clearTimeout(timer);
+      move();
+    }
+  }
+
+  #failStreams(error: FilaError): void {
     for (const stream of this.#streams) stream.fail(error);
     this.#streams.clear();
   }

@@ -115,6 +115,24 @@ describe('automatic batching', () => {
     assert.deepEqual(await Promise.all([...others, beside]), ['id-b', 'id-c', 'id-beside']);
   });
 
+  it('lets one signal end many calls, without a warning of leaks', async () => {
+    const { peer } = await holding();
+    const client = await connected(peer);
+    const warnings: string[] = [];
+    const warn = (warning: Error) => warnings.push(warning.message);
+    process.on('warning', warn);
+    const all = new AbortController();
+    const calls = Array.from({ length: 50 }, () =>
+      client.enqueue('q', null, 'x', { signal: all.signal }),
+    );
+    const ended = Promise.allSettled(calls);
+    await until(() => peer.frames('Enqueue').length > 0, 'sent');
+    all.abort();
+    for (const one of await ended) assert.equal(one.status, 'rejected');
+    process.off('warning', warn);
+    assert.deepEqual(warnings, []);
+  });
+
   it('counts a deadline per call', async () => {
     const { peer } = await holding();
     const client = await connected(peer);
@@ -148,6 +166,20 @@ describe('bytes under way', () => {
       return done === 6;
     }, 'all are stored');
     assert.equal(peer.frames('Enqueue').length, 6);
+  });
+
+  it('may have thousands waiting when the client is closed', async () => {
+    const { peer } = await holding();
+    const client = await connected(peer, { maxInFlightBytes: 1_000 });
+    const calls = Array.from({ length: 20_000 }, () => client.enqueue('q', null, 'x'));
+    const codes = Promise.allSettled(calls);
+    await until(() => peer.frames('Enqueue').length > 0, 'the first are sent');
+    await client.close();
+    const failed = (await codes).filter(
+      (one) =>
+        one.status === 'rejected' && (one.reason as { code: string }).code === 'ClientClosed',
+    );
+    assert.equal(failed.length, 20_000);
   });
 
   it('let a message through that is larger than the bound', async () => {
