@@ -125,6 +125,7 @@ export class Peer {
         this.seen.push(sent);
         if (opcode === Opcode.Handshake) this.apiKeys.push(decodeBody(Handshake, body).apiKey);
         this.#script(sent, this);
+        if (opcode === Opcode.Disconnect) socket.end();
       }
     });
   }
