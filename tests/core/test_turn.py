@@ -7,7 +7,18 @@ from collections.abc import Callable
 import pytest
 
 from fila.core import rows
-from fila.core.command import Ack, Command, Consume, Enqueue, Expire, ExtendBatch, Lease, Release
+from fila.core.command import (
+    Ack,
+    Command,
+    Consume,
+    CreateQueue,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    ExtendBatch,
+    Lease,
+    Release,
+)
 from fila.core.effects import Effects
 from fila.core.load import load
 from fila.core.policy import Defaults
@@ -183,6 +194,44 @@ def test_a_purge_of_a_queue_that_is_deleted_meanwhile_ends() -> None:
     turns.delete("q")
     assert done == [1]
     assert turns.driven.due_ns() == 0
+
+
+def test_a_purge_leaves_a_queue_alone_that_was_made_again_under_its_name() -> None:
+    turns = Turns(Settings(purge_lanes=1))
+    turns.create("q")
+    for key in range(9):
+        turns.enqueue("q", b"k%d" % key, count=5)
+    done: list[int] = []
+    turns.driven.purge("q", None, "ops", done.append)
+    turns.one_pass()
+    turns.one_pass(DeleteQueue("q"), CreateQueue("q"))
+    kept = [id for key in range(8, 0, -1) for id in turns.enqueue("q", b"k%d" % key, count=4)]
+    assert done == [5]
+    assert turns.queue("q").pending == 32
+    again = turns.restart()
+    assert sorted(again.drain("q").ids()) == sorted(kept)
+
+
+def test_a_redrive_leaves_queues_alone_that_were_made_again_under_their_names() -> None:
+    turns = Turns(Settings(redrive_messages=2))
+    turns.create("q")
+    for parent_only in (False, True):
+        ids = turns.enqueue("q", count=6)
+        turns.consume("q", "c", prefetch=6)
+        turns.nack("q", ids, DEAD_LETTER)
+        turns.leave("q", "c")
+        done: list[int] = []
+        turns.driven.redrive("q.dlq", 0, done.append)
+        turns.one_pass()
+        turns.one_pass(DeleteQueue("q"), CreateQueue("q"))
+        if not parent_only:
+            ids = turns.enqueue("q", count=3)
+            turns.consume("q", "c", prefetch=3)
+            turns.nack("q", ids, DEAD_LETTER)
+            turns.leave("q", "c")
+            assert turns.queue("q.dlq").pending == 3
+        assert done == [2]
+        assert not turns.driven.redriving("q.dlq")
 
 
 # --- the commit

@@ -17,14 +17,17 @@ from fila.core.turn import Applied
 
 from . import batches, commands, pauses
 from .books import Books
+from .model import Queue
 from .turn import AskPurge, AskRedrive, Hooked, Record, Violation, same
 
 LaneName = tuple[bytes, tuple[bytes, ...]]
 
 
 class RedriveJob:
-    def __init__(self, asked: AskRedrive, left: int) -> None:
+    def __init__(self, asked: AskRedrive, dlq: Queue, parent: Queue, left: int) -> None:
         self.asked = asked
+        self.dlq = dlq
+        self.parent = parent
         self.left = left
         self.moved = 0
 
@@ -32,8 +35,9 @@ class RedriveJob:
 class PurgeJob:
     """`filled`: lanes that held something when it was asked for; none may be passed over."""
 
-    def __init__(self, asked: AskPurge, filled: set[LaneName]) -> None:
+    def __init__(self, asked: AskPurge, queue: Queue, filled: set[LaneName]) -> None:
         self.asked = asked
+        self.queue = queue
         self.filled = filled
         self.left = asked.named
         self.seen: set[LaneName] = set()
@@ -75,7 +79,8 @@ class Jobs:
         else:
             same("reply to a redrive", reply, None)
             left = min(asked.count, dlq.pending) if asked.count else dlq.pending
-            self.redrives.append(RedriveJob(asked, left))
+            parent = books.queues[dlq.name.removesuffix(".dlq")]
+            self.redrives.append(RedriveJob(asked, dlq, parent, left))
 
     def ask_purge(self, books: Books, asked: AskPurge, reply: Reply) -> None:
         queue = pauses.find(books, asked.queue, reply)
@@ -88,7 +93,7 @@ class Jobs:
             for lane in key.lanes.values()
             if lane.pending and asked.fairness_key in (None, key.name)
         }
-        self.purges.append(PurgeJob(asked, filled))
+        self.purges.append(PurgeJob(asked, queue, filled))
 
     # --- done by the turn itself
 
@@ -140,9 +145,11 @@ class Jobs:
     def _redrive(self, books: Books, own: deque[Applied]) -> list[tuple[int, int]]:
         answers = []
         for job in list(self.redrives):
-            dlq = books.queues.get(job.asked.queue)
+            dlq = job.dlq
+            there = _is_there(books, dlq) and _is_there(books, job.parent)
+            books.met["redrive of a queue made again"] += not there and dlq.name in books.queues
             moved = 0
-            if dlq is not None and dlq.pending and job.left:
+            if there and dlq.pending and job.left:
                 step = own.popleft() if own else None
                 if step is None or not isinstance(step.command, Redrive):
                     raise Violation("redrive", f"job {job.asked.number} takes no step")
@@ -167,6 +174,11 @@ class Jobs:
     def _purge(self, books: Books, own: deque[Applied]) -> list[tuple[int, int]]:
         answers = []
         for job in list(self.purges):
+            if not _is_there(books, job.queue):
+                books.met["purge of a queue made again"] += job.asked.queue in books.queues
+                self.purges.remove(job)
+                answers.append((job.asked.number, job.purged))
+                continue
             step = own.popleft() if own else None
             if step is None or not isinstance(step.command, Purge):
                 raise Violation("purge", f"job {job.asked.number} takes no step")
@@ -188,3 +200,8 @@ class Jobs:
                 if not isinstance(reply, Rejection) and job.filled - job.seen:
                     raise Violation("purge", f"{len(job.filled - job.seen)} lanes are passed over")
         return answers
+
+
+def _is_there(books: Books, queue: Queue) -> bool:
+    """Whether it is the very queue, not another one of its name."""
+    return books.queues.get(queue.name) is queue

@@ -46,6 +46,7 @@ class Workload:
         self.rng = rng
         self.profile = profile
         self.clients = clients
+        self.made_again = ""  # a queue with a purge under way, to be deleted and created
         self.phase = "mixed"
         self.batches = BatchReaders(rng)
         self.enqueued = 0
@@ -94,6 +95,9 @@ class Workload:
             actions.append(lambda: self.batches.act(world, self.some_queue(world)))
         if rng.random() < self.profile.admin:
             actions.append(lambda: self.administrate(world))
+        if self.made_again and rng.random() < 0.5:
+            actions.append(partial(self.make_again, world, self.made_again))
+            self.made_again = ""
         rng.shuffle(actions)
         for action in actions:
             action()
@@ -255,6 +259,8 @@ class Workload:
         found = world.machine.purgeable(queue, key)
         if self.rng.random() < self.profile.stepwise:
             world.purge(queue, key, 0 if isinstance(found, Rejection) else len(found.lanes))
+            if self.rng.random() < 0.3:
+                self.made_again = queue
             return
         if isinstance(found, Rejection):
             world.apply(Purge(queue, [], True))
@@ -295,6 +301,11 @@ class Workload:
             world.apply(CreateQueue("brief", None, None, rng.choice((1, 999, 10**12))))
         else:
             world.apply(SetConfig("greeting", rng.choice(("hello", ""))))
+
+    def make_again(self, world: World, queue: str) -> None:
+        """Another queue of the same name, while jobs of the first may be under way."""
+        world.apply(DeleteQueue(queue))
+        self.create(world, queue)
 
     def some_queue(self, world: World) -> str:
         """Mostly one that has something to consume."""

@@ -1,7 +1,7 @@
 """Messages given by columns, as bulk writers have them: EnqueueWith frames without an object each.
 
-Owns the encoding of columns as frames, and what came of a frame. Shared by both shells; never touches
-sockets or state. What is the same for many messages is encoded once.
+Owns the encoding of columns as frames, and what came of a frame. Shared by both shells; never
+touches sockets or state. What is the same for many messages is encoded once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,6 +4,9 @@ Owns how far every job has come. A redrive moves what was there when it was aske
 many as were asked for. The lanes of a purge are named when it starts; what arrives in a lane before
 the purge reaches it goes, too, and what arrives later stays. A job lives in memory only: a broker
 that dies forgets it, and what it had done by then is done.
+
+A job holds the queue itself, not its name: it ends when the queue is deleted, whatever is made
+under the same name afterwards.
 """
 
 from __future__ import annotations
@@ -18,17 +21,18 @@ from fila.core.entry import BODY, message_ids
 from fila.core.machine import Machine
 from fila.core.policy import Policy
 from fila.core.purging import Purgeable
-from fila.core.queue import DLQ_SUFFIX
+from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.rejection import Rejection
 
 Done = Callable[[int], None]
 
 
 class RedriveJob:
-    __slots__ = ("done", "left", "moved", "queue")
+    __slots__ = ("done", "left", "moved", "parent", "queue")
 
-    def __init__(self, queue: str, left: int, done: Done) -> None:
+    def __init__(self, queue: Queue, parent: Queue, left: int, done: Done) -> None:
         self.queue = queue
+        self.parent = parent
         self.left = left
         self.moved = 0
         self.done = done
@@ -37,7 +41,7 @@ class RedriveJob:
 class PurgeJob:
     __slots__ = ("at", "done", "found", "purged", "queue", "who", "whole")
 
-    def __init__(self, queue: str, whole: bool, who: str, found: Purgeable, done: Done) -> None:
+    def __init__(self, queue: Queue, whole: bool, who: str, found: Purgeable, done: Done) -> None:
         self.queue = queue
         self.whole = whole
         self.who = who
@@ -60,7 +64,7 @@ class Jobs:
 
     def redriving(self, queue: str) -> bool:
         """Whether dead letters of this queue are being moved."""
-        return any(job.queue == queue for job in self._redrives)
+        return any(job.queue.name == queue for job in self._redrives)
 
     def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
         """Move up to `count` dead letters, 0 for all; `done` gets the number."""
@@ -68,7 +72,9 @@ class Jobs:
         if isinstance(available, Rejection):
             return available
         left = min(count, available) if count else available
-        self._redrives.append(RedriveJob(queue, left, done))
+        queues = self._machine.state.queues
+        parent = queues[queue.removesuffix(DLQ_SUFFIX)]
+        self._redrives.append(RedriveJob(queues[queue], parent, left, done))
         self.under_way = True
         return None
 
@@ -79,7 +85,8 @@ class Jobs:
         found = self._machine.purgeable(queue, fairness_key)
         if isinstance(found, Rejection):
             return found
-        self._purges.append(PurgeJob(queue, fairness_key is None, who, found, done))
+        subject = self._machine.state.queues[queue]
+        self._purges.append(PurgeJob(subject, fairness_key is None, who, found, done))
         self.under_way = True
         return None
 
@@ -99,16 +106,18 @@ class Jobs:
 
     def _step_redrive(self, job: RedriveJob) -> bool:
         """Move some messages; whether that was all."""
+        if not (self._is_there(job.queue) and self._is_there(job.parent)):
+            return True
         machine = self._machine
         step = machine.state.settings.redrive_messages
-        entries = machine.oldest(job.queue, min(step, job.left))
+        entries = machine.oldest(job.queue.name, min(step, job.left))
         moved = 0
         if entries:
-            parent = job.queue.removesuffix(DLQ_SUFFIX)
+            parent = job.parent.name
             bodies = [entry[BODY] for entry in entries]
             assignments = deciding.assign(self._policy, parent, bodies, machine.state.now)
             ids = message_ids(entries)
-            reply = self._turn.apply(Redrive(job.queue, ids, assignments))
+            reply = self._turn.apply(Redrive(job.queue.name, ids, assignments))
             moved = 0 if isinstance(reply, Rejection) else reply
         job.moved += moved
         job.left -= moved
@@ -116,11 +125,17 @@ class Jobs:
 
     def _step_purge(self, job: PurgeJob) -> bool:
         """Empty some lanes; whether those were the last."""
+        if not self._is_there(job.queue):
+            return True
         lanes_max = self._machine.state.settings.purge_lanes
         lanes = job.found.lanes[job.at : job.at + lanes_max]
         job.at += lanes_max
-        reply = self._turn.apply(Purge(job.queue, lanes, job.whole, job.who, job.found.next_lane))
+        command = Purge(job.queue.name, lanes, job.whole, job.who, job.found.next_lane)
+        reply = self._turn.apply(command)
         if isinstance(reply, Rejection):
             return True
         job.purged += reply
         return job.at >= len(job.found.lanes)
+
+    def _is_there(self, queue: Queue) -> bool:
+        return self._machine.state.queues.get(queue.name) is queue

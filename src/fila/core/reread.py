@@ -1,7 +1,7 @@
 """Reading many stored messages by their keys: what is leased, told once more.
 
-Owns how they are read, not their meaning. Messages leased together stand together in their lanes, so
-a scan from the first to the last of a lane finds them at a quarter of the price of single reads.
+Owns how they are read, not their meaning. Messages leased together stand together in their lanes,
+so a scan from the first to the last of a lane finds them at a quarter of the price of single reads.
 It looks at twice as many rows as are wanted, at most; what it did not meet is read by key.
 """
 

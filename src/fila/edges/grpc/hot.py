@@ -1,9 +1,10 @@
 """Enqueue, Ack, Nack and ConsumeResponse in protobuf's bytes, written by hand.
 
-Owns the translation between protobuf and what the broker stores (`wire.message`: headers and payload as one
-slice) without an object per message in between. It is as fast as the generated classes and, unlike
-them, stops at a limit before a hostile request has become a hundred times larger in memory.
-Everything else uses the generated classes (`v1`). Never touches sockets or sessions.
+Owns the translation between protobuf and what the broker stores (`wire.message`: headers and
+payload as one slice) without an object per message in between. It is as fast as the generated
+classes and, unlike them, stops at a limit before a hostile request has become a hundred times
+larger in memory. Everything else uses the generated classes (`v1`). Never touches sockets or
+sessions.
 """
 
 from __future__ import annotations

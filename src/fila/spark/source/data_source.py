@@ -1,7 +1,7 @@
 """What Spark asks first of `format("fila")`: its name, its schema, a reader, a writer.
 
-Owns only the dispatch from options to the part that does the work. Options are checked before anything
-is planned.
+Owns only the dispatch from options to the part that does the work. Options are checked before
+anything is planned.
 """
 
 from __future__ import annotations
