@@ -15,7 +15,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled conformance
+.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,13 @@ format: $(READY)  ## format and fix what ruff can
 
 conformance: $(READY)  ## the SDKs against one programme: make conformance SDK=go, or all
 	@$(BIN)/python sdks/conformance/run.py $(if $(SDK),--lang $(SDK))
+
+# Each SDK sets up what its language needs, or says what is missing.
+sdk-%: $(READY)
+	@[ -x sdks/$*/check ] || { echo "there is no SDK sdks/$*"; exit 1; }
+	@FILA_SERVER_BIN=$(CURDIR)/$(BIN)/fila-server sdks/$*/check
+
+sdks: $(patsubst sdks/%/check,sdk-%,$(wildcard sdks/*/check)) conformance  ## every SDK's own tests, then the conformance matrix (one: make sdk-go)
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py
