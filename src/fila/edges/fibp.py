@@ -21,7 +21,7 @@ from fila.core.rejection import Rejection
 from fila.edges import failures, fibp_batches, fibp_messages, fibp_operations
 from fila.edges.failures import Failures
 from fila.edges.keepalive import keep_alive
-from fila.edges.lane_fields import LaneFields
+from fila.edges.lane_fields import UNKNOWN, LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, hot, layouts
@@ -147,13 +147,11 @@ class FibpConnection(asyncio.Protocol):
         queue_field = hot.queue_field(consumer_queue.encode())
         leased_ms = delivery.leased_ns // _MS
         items: list[DeliveredItem] = []
-        known_fields = self._lane_fields.known
+        known_fields = self._lane_fields.known.get
         for entry, lane in zip(delivery.entries, delivery.lanes, strict=True):
             weight = entry[WEIGHT]
-            known = known_fields.get(lane.prefix)
-            if known is not None and known[0] == weight:
-                lane_field = known[1]
-            else:
+            known_weight, lane_field = known_fields(lane.prefix, UNKNOWN)
+            if known_weight != weight:
                 lane_field = self._lane_fields.encode(lane, weight)
             items.append(
                 (

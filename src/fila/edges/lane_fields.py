@@ -12,6 +12,7 @@ from fila.core.lane import Lane
 from fila.wire import hot
 
 LANES_MAX: Final = 65_536  # a few hundred bytes each; beyond, the cache begins anew
+UNKNOWN: Final = (-1, b"")  # no weight is negative
 
 
 class LaneFields:
@@ -21,10 +22,8 @@ class LaneFields:
         self.known: dict[bytes, tuple[int, bytes]] = {}  # weight and field by the lane's prefix
 
     def of(self, lane: Lane, weight: int) -> bytes:
-        found = self.known.get(lane.prefix)
-        if found is not None and found[0] == weight:
-            return found[1]
-        return self.encode(lane, weight)
+        known_weight, field = self.known.get(lane.prefix, UNKNOWN)
+        return field if known_weight == weight else self.encode(lane, weight)
 
     def encode(self, lane: Lane, weight: int) -> bytes:
         """Fairness key, weight and throttle keys as they travel; remembered."""
