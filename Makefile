@@ -54,7 +54,7 @@ test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## 
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(READY)  ## ruff, generated files, mypy --strict, import contracts
+check: $(READY)  ## ruff, generated files, mypy --strict on everything, import contracts
 	@$(BIN)/ruff check src tests bench spec tools sdks/conformance
 	@$(BIN)/ruff format --check src tests bench spec tools sdks/conformance
 	@$(BIN)/python tools/generate_sync.py --check

@@ -90,6 +90,7 @@ class TimedStore:
         self._store = store
         self.get = store.get
         self.get_many = store.get_many
+        self.snapshot = store.snapshot
         self.sync = store.sync
         self.close = store.close
         self.pages_ns: list[int] = []

@@ -53,6 +53,9 @@ class NullStore:
     def write(self, batches: list[RowBatch]) -> None:
         pass
 
+    def snapshot(self) -> NullStore:
+        return self
+
     def sync(self) -> None:
         pass
 

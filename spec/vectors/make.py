@@ -14,7 +14,7 @@ from typing import Any
 
 import cases
 
-from fila.wire import errors, layouts
+from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
 from fila.wire.frames import FrameDecoder, encode_frames
@@ -72,7 +72,7 @@ def operations() -> list[dict[str, Any]]:
                 "opcode": number,
                 "sender": "both" if number in op.BOTH_SIDES else senders[number],
                 "reply": op.NAMES[reply] if reply is not None else None,
-                "fields": _fields(layouts.LAYOUTS[getattr(layouts.b, name)]),
+                "fields": _fields(layouts.LAYOUTS[getattr(bodies, name)]),
             }
         )
     for record, layout in layouts.ITEM_LAYOUTS.items():

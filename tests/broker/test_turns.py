@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -259,7 +260,9 @@ def test_the_consumers_of_a_deleted_queue_are_told_once_it_is_committed() -> Non
     bench.loop.settle()
     assert client.got == []
     bench.committer.release(len(bench.committer.waiting))
-    [(ended, why)] = client.got  # type: ignore[misc]
+    [told] = client.got
+    assert isinstance(told, tuple)
+    ended, why = told
     assert ended == consumer
     assert isinstance(why, Rejection)
     assert why.message == 'queue "q" does not exist'
@@ -274,7 +277,9 @@ class DeadLetters(NoHooks):
     def has_on_failure(self, queue: str) -> bool:
         return not queue.endswith(".dlq")
 
-    def on_failure(self, queue: str, items: list[FailedItem], now_ns: int) -> list[FailureVerdict]:
+    def on_failure(
+        self, queue: str, items: Sequence[FailedItem], now_ns: int
+    ) -> list[FailureVerdict]:
         self.asked += items
         return [FailureVerdict(True, 0) for _ in items]
 

@@ -27,7 +27,7 @@ class SyncDriver:
         thread.outcome = None
         thread._job = (thread, target, method, args, named)
         thread.start()
-        return thread  # type: ignore[no-any-return]
+        return thread
 
     def next(self, consumer: Any) -> Any:
         return next(consumer)

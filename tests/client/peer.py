@@ -343,7 +343,7 @@ class TinyBroker:
         self._consumers = [c for c in self._consumers if not c[0].closed.is_set()]
         for connection, request_id, queue, prefetch in self._consumers:
             waiting = self.queues.get(queue, deque())
-            items = []
+            items: list[b.DeliveryItem] = []
             held = sum(1 for holder in self.holders.values() if holder == (connection, request_id))
             while waiting and held + len(items) < prefetch:
                 item = waiting.popleft()

@@ -426,7 +426,7 @@ def test_a_snapshot_stays_as_it_was_while_the_queue_is_drained(
     driver.call(client, "lease_batch", queue, "s/0", 2_000)
     driver.call(client, "ack_batch", queue, "s/0")
     driver.call(client, "enqueue", queue, None, b"newer")
-    seen = []
+    seen: list[str] = []
     per_range = []
     for start, end in snapshot.ranges:
         before = len(seen)
@@ -494,4 +494,4 @@ def test_an_api_key_that_cannot_be_sent_is_refused_before_anything_is(address: s
     with pytest.raises(ValueError, match="api_key"):
         FilaClient(address, api_key="k" * 70_000)
     with pytest.raises(TypeError, match="api_key"):
-        FilaClient(address, api_key=b"bytes")  # type: ignore[typeddict-item]
+        FilaClient(address, api_key=b"bytes")  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_one_queue_for_all_is_said_once() -> None:
 
 
 def test_a_frame_has_about_a_mib_and_says_what_came_of_it() -> None:
-    calls = list(columns.frames(Columns("orders", [bytes(1_024)] * 2_500)))
+    calls: list[Any] = list(columns.frames(Columns("orders", [bytes(1_024)] * 2_500)))
     sizes = [int.from_bytes(call.body.body[:4], "big") for call in calls]
     assert sum(sizes) == 2_500
     assert [1 << 20 <= len(call.body.body) < 1_100_000 for call in calls[:-1]] == [True, True]

@@ -29,7 +29,7 @@ def promised() -> dict[type, object]:
 
 
 def tables() -> dict[type, typing.Callable[..., object]]:
-    return machine._ON_QUEUE | machine._ON_CATALOGUE
+    return {**machine._ON_QUEUE, **machine._ON_CATALOGUE}
 
 
 def test_every_command_is_in_one_table_and_under_one_overload() -> None:
@@ -47,7 +47,7 @@ def test_the_function_in_the_table_takes_the_command_and_replies_as_promised(kin
     assert kinds <= set(_members(promised()[kind]))
 
 
-@pytest.mark.parametrize("kind", sorted(machine._ON_QUEUE, key=lambda one: one.__name__))
+@pytest.mark.parametrize("kind", sorted(machine._ON_QUEUE, key=lambda one: str(one)))
 def test_commands_that_need_a_queue_name_it(kind: type) -> None:
     assert "queue" in kind.__annotations__
 

@@ -146,7 +146,8 @@ def test_a_visit_cut_off_by_bytes_goes_on_where_it_stopped() -> None:
     turns.create("q")
     turns.enqueue("q", b"a", count=10, weight=3, body_bytes=100)
     turns.enqueue("q", b"b", count=10, weight=1, body_bytes=100)
-    keys, outcome = [], turns.consume("q", prefetch_bytes=150)
+    keys: list[bytes] = []
+    outcome = turns.consume("q", prefetch_bytes=150)
     while len(keys) < 12:
         keys += outcome.keys()
         outcome = turns.ack("q", outcome.ids())

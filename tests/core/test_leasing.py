@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fila.core import rows
@@ -31,7 +33,7 @@ from fila.core.verdict import RETRY_NOW
 from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns
 
 
-def ask(name: str = "s/0", count: int = 100, request: int = 1, **more: int) -> Lease:
+def ask(name: str = "s/0", count: int = 100, request: int = 1, **more: Any) -> Lease:
     return Lease("q", name, request, count, **more)
 
 

@@ -1,6 +1,16 @@
 from __future__ import annotations
 
-from fila.core.command import Ack, Consume, DeleteQueue, Enqueue, Expire, Leave, Nack, Redrive
+from fila.core.command import (
+    Ack,
+    Command,
+    Consume,
+    DeleteQueue,
+    Enqueue,
+    Expire,
+    Leave,
+    Nack,
+    Redrive,
+)
 from fila.core.effect import EVENT_CONSUMER_JOINED, EVENT_CONSUMER_LEFT, EVENT_ENQUEUED
 from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
 from fila.core.verdict import Assignment, FailureVerdict
@@ -9,7 +19,7 @@ from tests.core.turn import DEAD_LETTER, MS, SECOND, Turns, id_of
 
 def test_every_command_for_an_unknown_queue_is_refused_and_writes_nothing() -> None:
     turns = Turns()
-    commands = [
+    commands: list[Command] = [
         Enqueue("x", [id_of(1)], [b"body.."], [Assignment(b"k", 1, ())]),
         Consume("x", "c", 1),
         Leave("x", "c"),

@@ -102,6 +102,7 @@ def test_a_message_that_was_delivered_in_between_is_not_moved() -> None:
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_a_deep_dead_letter_queue_moves_step_by_step_in_order(window: int) -> None:
     settings = Settings(window_messages=window, page_messages=2)
+    lanes: list[tuple[bytes, tuple[bytes, ...]]]
     lanes = [(b"ab"[at % 2 : at % 2 + 1], ()) for at in range(14)]
     turns, ids = dead_letters(lanes, settings)
     steps = 0

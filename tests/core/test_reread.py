@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.core import reread, rows
+from fila.core.reader import Reader
 from fila.core.row_batch import PUT_MESSAGE, RowBatch
 from fila.storage.memory import MemoryStore
 
@@ -32,6 +33,9 @@ class Counting:
         found = self._store.scan(family, start, end, rows_max, bytes_max)
         self.scanned += len(found)
         return found
+
+    def snapshot(self) -> Reader:
+        return self._store.snapshot()
 
 
 def key_of(lane: int, stamp: int) -> bytes:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fila.core import rows
 from fila.core.command import Enqueue
+from fila.core.lane import Lane
 from fila.core.rows import CorruptRowError, LaneRow, LedgerRow, QueueRow
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment
@@ -77,7 +78,7 @@ def test_a_scan_of_a_lane_is_in_delivery_order(arrivals: list[tuple[bytes, int, 
     assert delivered == stored
 
 
-def lanes_of(turns: Turns, key: bytes) -> list[object]:
+def lanes_of(turns: Turns, key: bytes) -> list[Lane]:
     found = turns.queue("q").keys.get(key)
     return list(found.lanes.values()) if found else []
 

@@ -22,6 +22,7 @@ from fila.core.command import (
 from fila.core.effects import Effects
 from fila.core.load import load
 from fila.core.policy import Defaults
+from fila.core.reader import Reader
 from fila.core.rejection import MESSAGE_NOT_FOUND, NOT_A_DLQ, OK, QUEUE_NOT_FOUND, Rejection
 from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings
@@ -173,7 +174,7 @@ def test_a_purge_empties_some_lanes_per_turn_and_spares_what_comes_after_it_was_
         turns.enqueue("q", b"k%d" % key, count=10)
     done: list[int] = []
     turns.driven.purge("q", None, "ops", done.append)
-    left = []
+    left: list[int] = []
     while not done:
         # The first lane was emptied already, the last one was not.
         late = turns.messages("q", b"k0"), turns.messages("q", b"k4")
@@ -291,20 +292,25 @@ def test_what_is_applied_by_those_who_are_told_belongs_to_the_next_turn() -> Non
     driven.begin(turns.now)
     driven.apply(first)
     driven.after_commit(lambda: driven.begin(turns.now))
-    driven.after_commit(lambda: driven.apply(late))
+    driven.after_commit(lambda: _ignore(driven.apply(late)))
     driven.end()
     assert driven.is_open
     driven.end()
     assert turns.drain("q").ids() == first.ids + late.ids
 
 
+def _ignore(reply: object) -> None:
+    """What a call after a commit returns is nobody's."""
+
+
 def test_a_turn_tells_its_own_commands_to_whoever_wants_them() -> None:
     turns, ids = leased()
-    turns.driven.applied = applied = []
+    applied: list[Applied] = []
+    turns.driven.applied = applied
     turns.now += SECOND
     turns.turn()
     assert [(type(one.command), one.reply) for one in applied] == [(Expire, 1)]
-    assert isinstance(applied[0], Applied) and applied[0].command.ids == ids
+    assert isinstance(applied[0].command, Expire) and applied[0].command.ids == ids
 
 
 # --- hooks
@@ -331,6 +337,9 @@ class CountingReader:
         found = self._store.scan(family, start, end, rows_max, bytes_max)
         self._count(family, [key for key, _ in found])
         return found
+
+    def snapshot(self) -> Reader:
+        return self._store.snapshot()
 
     def _count(self, family: int, keys: list[bytes]) -> None:
         if family == rows.MESSAGES:

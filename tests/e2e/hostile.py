@@ -141,7 +141,7 @@ class Generator:
         record = self.record()
         body, opcode = layouts.encode(record), layouts.opcode_of(record)
         self.request += 1
-        pieces = []
+        pieces: list[bytes] = []
         position = 0
         while position < len(body) and len(pieces) < 20:
             size = self.chance.choice((0, 1, 2, 50, 10_000))

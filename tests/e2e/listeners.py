@@ -19,7 +19,7 @@ CERTS = Path(__file__).parents[1] / "client" / "certs"
 KEY = "root"
 _TLS = {"tls.cert_file": CERTS / "server.pem", "tls.key_file": CERTS / "server.key"}
 _CLIENTS = {"tls.ca_file": CERTS / "ca.pem"}
-_KEYS = {"auth.bootstrap_apikey": KEY}
+_KEYS: dict[str, object] = {"auth.bootstrap_apikey": KEY}
 
 
 class Listener(NamedTuple):

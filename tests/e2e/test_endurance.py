@@ -83,7 +83,7 @@ def test_a_held_consumer_gets_messages_again_when_it_reads(broker: Broker, queue
         producer.create_queue(queue)
         stream = peer.consume(queue, prefetch=2_000)
         fill(producer, queue, 10_000, b"x" * 2_048)
-        seen = set()
+        seen: set[str] = set()
         while len(seen) < 10_000:
             messages = [peer.take_one(stream), *peer.waiting(stream)]
             seen.update(message.id for message in messages)

@@ -30,7 +30,7 @@ def classes() -> dict[str, Any]:
         files = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
-        pool.Add(file)  # type: ignore[no-untyped-call]
+        pool.Add(file)
     return {
         message.name: message_factory.GetMessageClass(
             pool.FindMessageTypeByName(f"fila.v1.{message.name}")

@@ -142,6 +142,9 @@ class _Closing:
     def close(self) -> None:
         raise NotImplementedError
 
+    def __enter__(self) -> Any:
+        return self
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -234,10 +234,11 @@ def test_enqueue_results_read_as_they_were_meant(results: list[Any], number: int
 
 @given(st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 3), texts)), max_size=5))
 def test_settlement_results_read_as_they_were_meant(faults: list[Any]) -> None:
-    for response in (
+    responses: list[Any] = [
         pb.AckResponse.FromString(hot.encode_settled(faults)),
         pb.NackResponse.FromString(hot.encode_settled(faults)),
-    ):
+    ]
+    for response in responses:
         assert len(response.results) == len(faults)
         for found, meant in zip(response.results, faults, strict=True):
             assert found.WhichOneof("result") == ("success" if meant is None else "error")

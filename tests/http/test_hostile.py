@@ -89,7 +89,8 @@ def test_a_name_that_was_made_to_point_here_is_not_served(visitor: Visitor) -> N
 
 def test_bodies_that_are_no_json_objects_are_refused(visitor: Visitor) -> None:
     visitor.allow_posts()
-    for fields in ([], "text", 1, None):
+    refused: list[object] = [[], "text", 1, None]
+    for fields in refused:
         answer = visitor.request("POST", "/api/v1/redrive", {}, fields)
         assert answer.status == 400
     head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

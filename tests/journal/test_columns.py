@@ -11,7 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from fila.core import effect
-from fila.core.command import Ack, Consume, CreateQueue, Enqueue, Leave, Nack, SetConfig
+from fila.core.command import (
+    Ack,
+    Command,
+    Consume,
+    CreateQueue,
+    Enqueue,
+    Leave,
+    Nack,
+    SetConfig,
+)
 from fila.core.trail import Trail
 from fila.core.verdict import Assignment, FailureVerdict
 from fila.journal import files
@@ -30,8 +39,10 @@ def lively_trails(seed: int, turns: int = 60) -> list[Trail]:
     that come and go."""
     chance = random.Random(seed)
     driven = Turns(journal=True)
-    number, held, trails = 0, [], []
-    first = [SetConfig("throttle.api", "200,3"), CreateQueue("q")]
+    number = 0
+    held: list[bytes] = []
+    trails: list[Trail] = []
+    first: list[Command] = [SetConfig("throttle.api", "200,3"), CreateQueue("q")]
     for turn in range(turns):
         driven.now += chance.randrange(20 * MS)
         commands = first if turn == 0 else []

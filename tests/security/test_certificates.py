@@ -304,7 +304,7 @@ def _name(broker: Broker, world: World) -> str:
     ):
         found = wrapped.getpeercert()
     assert found is not None
-    return dict(pair[0] for pair in found["subject"])["commonName"]  # type: ignore[misc,index]
+    return dict(pair[0] for pair in found["subject"])["commonName"]  # type: ignore[misc]
 
 
 def _say_hello(made: ssl.SSLContext, plain: socket.socket) -> bytes:

@@ -136,7 +136,7 @@ def test_half_an_admin_cannot_raise_itself(
     mine = key(("admin", "team.*"))
     talker = connect(protocol, mine.secret)
     for wanted in (("admin", "*"), ("produce", "*"), ("admin", "team")):
-        attempt = lambda wanted=wanted: talker.set_acl(mine.id, ("admin", "team.*"), wanted)  # type: ignore[misc]  # noqa: E731
+        attempt = lambda wanted=wanted: talker.set_acl(mine.id, ("admin", "team.*"), wanted)  # noqa: E731
         assert refused(attempt) == ("PERMISSION_DENIED", EXCEEDS)
     assert root.get_acl(mine.id) == (False, [("admin", "team.*")])
 
@@ -148,7 +148,7 @@ def test_half_an_admin_cannot_take_away_what_it_could_not_give(
     target = key(("produce", "other"), ("produce", "team.a"))
     talker = connect(protocol, key(("admin", "team.*")).secret)
     for wanted in ((), (("produce", "team.a"),)):
-        attempt = lambda wanted=wanted: talker.set_acl(target.id, *wanted)  # type: ignore[misc]  # noqa: E731
+        attempt = lambda wanted=wanted: talker.set_acl(target.id, *wanted)  # noqa: E731
         assert refused(attempt) == ("PERMISSION_DENIED", EXCEEDS)
     assert len(root.get_acl(target.id)[1]) == 2
 
@@ -204,7 +204,7 @@ def test_half_an_admin_manages_no_keys_and_no_config(
         lambda: talker.get_config("a"),
         lambda: talker.list_config(""),
     ):
-        assert refused(attempt) == denied  # type: ignore[arg-type]
+        assert refused(attempt) == denied
 
 
 @protocols

@@ -27,7 +27,7 @@ class SlowStore(MemoryStore):
         self.fails = False
         self.syncs = 0
 
-    def sync(self) -> None:
+    def sync(self, writes: int | None = None) -> None:
         self.syncs += 1
         self.began.release()
         assert self.may_end.acquire(timeout=10)

@@ -150,10 +150,9 @@ class Jobs:
             books.met["redrive of a queue made again"] += not there and dlq.name in books.queues
             moved = 0
             if there and dlq.pending and job.left:
-                step = own.popleft() if own else None
-                if step is None or not isinstance(step.command, Redrive):
+                command, reply = own.popleft() if own else (None, None)
+                if not isinstance(command, Redrive):
                     raise Violation("redrive", f"job {job.asked.number} takes no step")
-                command, reply = step
                 same("queue of a redrive's step", command.queue, dlq.name)
                 bound = min(books.settings.redrive_messages, job.left)
                 if not 1 <= len(command.ids) <= bound:
@@ -179,10 +178,9 @@ class Jobs:
                 self.purges.remove(job)
                 answers.append((job.asked.number, job.purged))
                 continue
-            step = own.popleft() if own else None
-            if step is None or not isinstance(step.command, Purge):
+            command, reply = own.popleft() if own else (None, None)
+            if not isinstance(command, Purge):
                 raise Violation("purge", f"job {job.asked.number} takes no step")
-            command, reply = step
             whole = job.asked.fairness_key is None
             same("a purge's step", (command.queue, command.whole), (job.asked.queue, whole))
             if len(command.lanes) > books.settings.purge_lanes:

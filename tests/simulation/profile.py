@@ -49,8 +49,8 @@ class Profile:
         self.stepwise = rng.choice((0.2, 0.5, 0.8))  # share of redrives and purges that are jobs
         self.flushes = rng.choice((0.05, 0.3, 0.8))  # how often a sync begins, and ends
         self.limits = 0.06  # how often a rate changes
-        self.rates = RATES
-        self.bursts = BURSTS
+        self.rates: tuple[str, ...] = RATES
+        self.bursts: tuple[str, ...] = BURSTS
         if rng.random() < 0.12:
             self._crowd_behind_one_bucket()
 

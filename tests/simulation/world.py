@@ -60,6 +60,10 @@ class Died(BaseException):
 class World:
     """`look_inside`: compare the machine's memory and the disk with the model, too."""
 
+    turn: Turn
+    own: list[Applied]  # commands the turn made itself
+    covered: int
+
     def __init__(self, seed: int, look_inside: bool = True) -> None:
         self.look_inside = look_inside
         self.rng = rng = Random(seed)
@@ -318,7 +322,7 @@ class World:
         self.machine: Machine = load(self.store, self.settings, self.clock_ns)
         self.machine.tell_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
-        self.own: list[Applied] = []  # commands the turn made itself
+        self.own = []
 
     # --- time
 

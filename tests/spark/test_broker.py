@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ SECONDS = 7.0
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory) -> tuple[Path, dict[str, object]]:
+def recorded(tmp_path_factory) -> tuple[Path, Mapping[str, object]]:
     """The demo's trouble on a broker of its own, and what the broker says about it at the end."""
     home = tmp_path_factory.mktemp("recorded")
     with demo.running_broker(home, home / "journal") as address:

@@ -88,8 +88,8 @@ def test_a_starved_key_is_seen_in_windows_without_events_of_its_own(journal: Jou
             left -= 1
             events.append(delivery(b"noisy", BEGIN + second * SECOND, left))
     rows = rows_of(fairness(journal(events), window_s=1))
-    for second in (1.0, 2.0, 3.0):
-        starved = rows[second, "starved"]
+    for window_s in (1.0, 2.0, 3.0):
+        starved = rows[window_s, "starved"]
         assert (starved.delivered, starved.fair_share, starved.backlogged) == (0, 5.0, True)
         assert (starved.spread, starved.verdict) == (10.0, "FAIL")
     found = summary(fairness(journal(events), window_s=1)).collect()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import functions as fn
@@ -30,7 +31,7 @@ SETTINGS = {
 class Run(NamedTuple):
     journal: Path
     counted: list[Counter[tuple[str, str]]]  # (key, event) by run, as the client saw it
-    stats: dict[str, object]  # of the last run, by queue
+    stats: Mapping[str, object]  # of the last run, by queue
     taken: int  # events of the run that was killed in full swing
 
 
@@ -129,7 +130,7 @@ def _work(broker: Broker, rng: random.Random) -> Counter[tuple[str, str]]:
     return seen
 
 
-def _settle(peer: Peer, got: list, rng: random.Random, seen: Counter[tuple[str, str]]) -> None:
+def _settle(peer: Peer, got: list[Any], rng: random.Random, seen: Counter[tuple[str, str]]) -> None:
     rng.shuffle(got)
     good, bad = got[:12], got[12:17]  # three stay leased
     peer.ack("jobs", *[one.id for one in good])
@@ -163,5 +164,5 @@ def _by_run(spark, killed: Run) -> list[Counter[tuple[str, str]]]:
     return found
 
 
-def _epochs(events) -> list:
+def _epochs(events) -> list[Any]:
     return events.select("epoch").distinct().collect()

@@ -255,7 +255,7 @@ def test_both_stores_hold_what_a_dict_would(
             for code, key, value in ops
         ]
         for store in (memory, rocks):
-            store.write([RowBatch(1, 1, moved)])  # type: ignore[attr-defined]
+            store.write([RowBatch(1, 1, moved)])
     rows = sorted((corner + key, value) for key, value in model.items())
     inside = [row for row in rows if corner + start <= row[0] < corner + end][:rows_max]
     for one in (memory, rocks):

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ HOOK = 'function on_enqueue(msg) return { fairness_key = msg.headers["tenant"] }
 
 
 @KINDS
-def test_a_message_goes_through_hook_delivery_and_ack(kind) -> None:
+def test_a_message_goes_through_hook_delivery_and_ack(kind: Any) -> None:
     with kind() as running, running.client() as client:
         client.create_queue("orders", on_enqueue=HOOK)
         sent = client.enqueue("orders", {"tenant": "acme"}, b"hello")
@@ -28,7 +29,7 @@ def test_a_message_goes_through_hook_delivery_and_ack(kind) -> None:
 
 
 @KINDS
-def test_every_family_of_calls_works(kind) -> None:
+def test_every_family_of_calls_works(kind: Any) -> None:
     with kind() as running, running.client() as client:
         client.create_queue("q")
         client.enqueue_many([("q", None, str(n)) for n in range(50)])
@@ -46,7 +47,7 @@ def test_every_family_of_calls_works(kind) -> None:
 
 
 @KINDS
-def test_an_asynchronous_client_connects_too(kind) -> None:
+def test_an_asynchronous_client_connects_too(kind: Any) -> None:
     async def main(address: str) -> bytes:
         async with await FilaClient.connect(address) as client:
             await client.create_queue("q")
@@ -61,7 +62,7 @@ def test_an_asynchronous_client_connects_too(kind) -> None:
 
 
 @KINDS
-def test_two_at_once_know_nothing_of_each_other(kind) -> None:
+def test_two_at_once_know_nothing_of_each_other(kind: Any) -> None:
     with kind() as one, kind() as other, one.client() as first, other.client() as second:
         assert one.address != other.address
         first.create_queue("q")
@@ -69,7 +70,9 @@ def test_two_at_once_know_nothing_of_each_other(kind) -> None:
 
 
 @KINDS
-def test_settings_reach_the_broker_and_the_environment_does_not(kind, monkeypatch) -> None:
+def test_settings_reach_the_broker_and_the_environment_does_not(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FILA_FIBP__LISTEN_ADDR", "nonsense")
     with kind({"auth.bootstrap_apikey": "sesame"}) as running:
         with pytest.raises(UnauthorizedError):
@@ -79,7 +82,7 @@ def test_settings_reach_the_broker_and_the_environment_does_not(kind, monkeypatc
 
 
 @KINDS
-def test_a_wrong_setting_is_told(kind) -> None:
+def test_a_wrong_setting_is_told(kind: Any) -> None:
     with pytest.raises(BrokerError, match="quantum"), kind({"scheduler.quantum": "many"}):
         pass
 
@@ -98,7 +101,7 @@ def test_in_memory_the_journal_needs_a_directory() -> None:
 
 
 @KINDS
-def test_when_the_block_ends_nobody_listens(kind) -> None:
+def test_when_the_block_ends_nobody_listens(kind: Any) -> None:
     with kind() as running, running.client() as client:
         client.create_queue("q")
         waiting = client.consume("q")
@@ -124,7 +127,8 @@ def test_a_killed_broker_comes_back_where_it_was_with_what_was_stored() -> None:
         before = running.address
         running.restart()
         assert running.address == before
-        assert client.consume("q").receive(timeout=20).payload == b"stored"
+        message = client.consume("q").receive(timeout=20)
+        assert message is not None and message.payload == b"stored"
 
 
 def test_a_directory_of_ones_own_is_kept(tmp_path: Path) -> None:

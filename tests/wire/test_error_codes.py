@@ -44,6 +44,7 @@ def test_no_other_module_gives_a_code_a_number() -> None:
         if where == "error_codes.py" or where in OTHERS or "/v1/" in where:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            target: ast.expr | None
             target = node.target if isinstance(node, ast.AnnAssign) else None
             target = node.targets[0] if isinstance(node, ast.Assign) else target
             if isinstance(target, ast.Name) and target.id in CODES:
