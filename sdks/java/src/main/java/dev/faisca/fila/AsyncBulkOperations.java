@@ -1,0 +1,131 @@
+package dev.faisca.fila;
+
+import dev.faisca.fila.internal.BulkQueries;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+
+/** Lease batches and snapshots: leases without a consumer, and reading without taking. */
+public abstract sealed class AsyncBulkOperations extends AsyncAdminOperations permits FilaAsyncClient {
+    AsyncBulkOperations(ClientCore core) {
+        super(core);
+    }
+
+    /**
+     * Acknowledges a lease batch.
+     *
+     * @param queue the queue
+     * @param name the batch's exact name
+     * @return what was acted on; fails with {@link BatchNotFoundException} if it is not open
+     */
+    public CompletableFuture<BatchCount> ackBatch(String queue, String name) {
+        return ask(BulkQueries.ackBatch(queue, name, null));
+    }
+
+    /**
+     * Acknowledges every open lease batch of a stream with a smaller number; none is no error.
+     *
+     * @param queue the queue
+     * @param stream what stands before the first stroke of the names
+     * @param below batches with a smaller number
+     * @return what was acted on
+     */
+    public CompletableFuture<BatchCount> ackBatchesBelow(String queue, String stream, long below) {
+        return ask(BulkQueries.ackBatch(queue, stream, below));
+    }
+
+    /**
+     * Lets a lease batch end later.
+     *
+     * @param queue the queue
+     * @param name the batch's exact name
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @return what was acted on; fails with {@link BatchNotFoundException} if it is not open
+     */
+    public CompletableFuture<BatchCount> extendBatch(String queue, String name, Duration visibility) {
+        return ask(BulkQueries.extendBatch(queue, name, visibility, null));
+    }
+
+    /**
+     * Lets every open lease batch of a stream with a smaller number end later.
+     *
+     * @param queue the queue
+     * @param stream what stands before the first stroke of the names
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @param below batches with a smaller number
+     * @return what was acted on
+     */
+    public CompletableFuture<BatchCount> extendBatchesBelow(String queue, String stream, Duration visibility, long below) {
+        return ask(BulkQueries.extendBatch(queue, stream, visibility, below));
+    }
+
+    /**
+     * Hands the messages of a lease batch back, without a counted attempt.
+     *
+     * @param queue the queue
+     * @param name the batch's exact name
+     * @return what was acted on; fails with {@link BatchNotFoundException} if it is not open
+     */
+    public CompletableFuture<BatchCount> releaseBatch(String queue, String name) {
+        return ask(BulkQueries.releaseBatch(queue, name, null));
+    }
+
+    /**
+     * Hands back the messages of every open lease batch of a stream with a smaller number.
+     *
+     * @param queue the queue
+     * @param stream what stands before the first stroke of the names
+     * @param below batches with a smaller number
+     * @return what was acted on
+     */
+    public CompletableFuture<BatchCount> releaseBatchesBelow(String queue, String stream, long below) {
+        return ask(BulkQueries.releaseBatch(queue, stream, below));
+    }
+
+    /**
+     * Lists the open lease batches of a queue, oldest first.
+     *
+     * @param queue the queue
+     * @return the batches
+     */
+    public CompletableFuture<List<OpenBatch>> listBatches(String queue) {
+        return ask(BulkQueries.listBatches(queue));
+    }
+
+    /**
+     * Takes a snapshot of a queue, to be read in ranges by parallel readers for ten minutes.
+     *
+     * @param queue the queue
+     * @param parts about how many ranges; from 1 to 1,024
+     * @return the snapshot; close it when done; fails with {@link ChannelFullException} if the broker has too many
+     */
+    public CompletableFuture<Snapshot> browseOpen(String queue, int parts) {
+        return ask(BulkQueries.browse(queue, null, parts, Duration.ZERO));
+    }
+
+    /**
+     * Reads a page of a snapshot.
+     *
+     * @param queue the queue
+     * @param snapshot the snapshot's token
+     * @param start where to begin: a range's start, or the last page's next
+     * @param end the range's end
+     * @param states what to look at
+     * @return the page; fails with {@link SnapshotExpiredException} if its time is up
+     */
+    public CompletableFuture<BrowsePage> browsePage(String queue, String snapshot, byte[] start, byte[] end, Set<BrowsedMessage.State> states) {
+        return ask(BulkQueries.browsePage(queue, snapshot, start, end, states));
+    }
+
+    /**
+     * Gives a snapshot up.
+     *
+     * @param queue the queue
+     * @param snapshot the snapshot's token
+     * @return done when the broker has answered
+     */
+    public CompletableFuture<Void> browseClose(String queue, String snapshot) {
+        return ask(BulkQueries.browseClose(queue, snapshot));
+    }
+}

@@ -1,0 +1,66 @@
+package dev.faisca.fila;
+
+/**
+ * How to consume.
+ *
+ * @param prefetch how many messages the broker may have delivered without their being settled; from 1 to
+ *     65,535
+ * @param concurrency how many messages a {@link MessageHandler} is given at the same time
+ * @param autoAck whether a message is acknowledged when its {@link MessageHandler} returns without having
+ *     settled it
+ */
+public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
+    /** The prefetch of {@link #defaults()}. */
+    public static final int DEFAULT_PREFETCH = 256;
+
+    private static final int PREFETCH_MAX = 65_535;
+
+    /** Checks the numbers. */
+    public ConsumeOptions {
+        if (prefetch < 1 || prefetch > PREFETCH_MAX) {
+            throw new IllegalArgumentException("prefetch must be from 1 to " + PREFETCH_MAX + ", not " + prefetch);
+        }
+        if (concurrency < 1) {
+            throw new IllegalArgumentException("concurrency must be positive, not " + concurrency);
+        }
+    }
+
+    /**
+     * 256 messages ahead, one handled at a time, acknowledged by the handler.
+     *
+     * @return the options
+     */
+    public static ConsumeOptions defaults() {
+        return new ConsumeOptions(DEFAULT_PREFETCH, 1, false);
+    }
+
+    /**
+     * These options with another prefetch.
+     *
+     * @param messages from 1 to 65,535
+     * @return the options
+     */
+    public ConsumeOptions withPrefetch(int messages) {
+        return new ConsumeOptions(messages, concurrency, autoAck);
+    }
+
+    /**
+     * These options with another concurrency.
+     *
+     * @param messages how many are handled at the same time
+     * @return the options
+     */
+    public ConsumeOptions withConcurrency(int messages) {
+        return new ConsumeOptions(prefetch, messages, autoAck);
+    }
+
+    /**
+     * These options, acknowledging what the handler leaves unsettled.
+     *
+     * @param on whether to
+     * @return the options
+     */
+    public ConsumeOptions withAutoAck(boolean on) {
+        return new ConsumeOptions(prefetch, concurrency, on);
+    }
+}

@@ -1,0 +1,14 @@
+package dev.faisca.fila;
+
+/** Handles messages, see {@link FilaClient#consume(String, ConsumeOptions, MessageHandler)}. */
+@FunctionalInterface
+public interface MessageHandler {
+    /**
+     * Handles one message and settles it. What it throws rejects the message with the exception's text, unless
+     * the message was settled already.
+     *
+     * @param message the message
+     * @throws Exception to reject the message
+     */
+    void handle(Message message) throws Exception;
+}

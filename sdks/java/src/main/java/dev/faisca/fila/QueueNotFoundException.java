@@ -1,0 +1,19 @@
+// Written by sdks/java/generate from spec/. Do not edit.
+package dev.faisca.fila;
+
+import java.util.Map;
+
+/** No queue has this name. */
+public final class QueueNotFoundException extends RefusedException {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * For tests of code that handles it.
+     *
+     * @param message the broker's text
+     * @param metadata what the broker added; may be empty
+     */
+    public QueueNotFoundException(String message, Map<String, String> metadata) {
+        super(message, 1, "QueueNotFound", false, metadata);
+    }
+}

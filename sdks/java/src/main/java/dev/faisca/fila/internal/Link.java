@@ -1,0 +1,485 @@
+package dev.faisca.fila.internal;
+
+import dev.faisca.fila.BatchMode;
+import dev.faisca.fila.ClientClosedException;
+import dev.faisca.fila.ConnectionEvent;
+import dev.faisca.fila.FilaException;
+import dev.faisca.fila.RefusedException;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The client's side of one node: what waits to be sent there, over whatever connection there is. The seed
+ * link, to the address the user gave, reconnects; a link to a leader hands everything back to the seed when
+ * it ends.
+ */
+final class Link {
+    static final int HOPS_MAX = 8; // how often something is sent on to another node
+    private static final long STABLE_NANOS = TimeUnit.SECONDS.toNanos(1); // lived so long: the pauses begin anew
+    private static final long GOODBYE_MS = 1000; // for the broker to close after Disconnect
+
+    final Engine engine;
+    final Address address;
+    final ReentrantLock lock = new ReentrantLock();
+    final Condition wake = lock.newCondition(); // something to write, or the connection has ended
+    final Map<Kind, Collector> collectors = new EnumMap<>(Kind.class);
+    final Set<Stream> streams = new LinkedHashSet<>();
+    private final boolean seed;
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private final CountDownLatch gone = new CountDownLatch(1);
+    private Session session;
+    private Connection.Attempt attempt;
+    private FilaException ended; // why no call can succeed here any more
+    private String failure = "still connecting"; // why there is no connection
+    private List<Request<?>> requests = new ArrayList<>(); // waiting for a connection
+    private int pauses; // attempts since the last stable connection; the link's thread alone uses it
+
+    Link(Engine engine, Address address, boolean seed) {
+        this.engine = engine;
+        this.address = address;
+        this.seed = seed;
+        Config config = engine.config;
+        for (Kind kind : Kind.values()) {
+            BatchMode mode = config.batchMode();
+            if (!kind.enqueues() && mode.kind() == BatchMode.Kind.LINGER) {
+                mode = BatchMode.auto(); // lingering would only keep leases longer than needed
+            }
+            collectors.put(kind, new Collector(mode, config.batchMessagesMax(), config.batchBytesMax()));
+        }
+    }
+
+    /** Serves connections in a thread of its own, beginning with this one; null opens one. */
+    void start(Connection first) {
+        Thread thread = new Thread(() -> run(first), "fila-" + address);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Leaves the lock; futures are completed by whoever leaves it last. */
+    void unlock() {
+        lock.unlock();
+        if (!lock.isHeldByCurrentThread()) {
+            engine.completions.flush();
+        }
+    }
+
+    // The life of connections.
+
+    private void run(Connection first) {
+        try {
+            Connection connection = first;
+            while (true) {
+                if (connection == null) {
+                    try {
+                        connection = connect();
+                    } catch (FilaException e) {
+                        if (!retry(e, false)) {
+                            return;
+                        }
+                        continue;
+                    }
+                }
+                engine.log(Level.INFO, "connected to " + address, null);
+                engine.announcer.announce(new ConnectionEvent.Connected(address.toString()));
+                FilaException reason = serve(connection);
+                engine.announcer.announce(new ConnectionEvent.Disconnected(address.toString(), reason));
+                if (System.nanoTime() - connection.openedAt >= STABLE_NANOS) {
+                    pauses = 0;
+                }
+                connection = null;
+                if (!retry(reason, true)) {
+                    return;
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            engine.log(Level.ERROR, "a bug in the Fila client ended the link to " + address, e);
+            end(Errors.lost("the client failed unexpectedly: " + e, e));
+            throw e;
+        } finally {
+            gone.countDown();
+        }
+    }
+
+    private Connection connect() {
+        Connection.Attempt next = new Connection.Attempt();
+        lock.lock();
+        try {
+            attempt = next;
+        } finally {
+            unlock();
+        }
+        if (isClosing()) {
+            next.abort();
+        }
+        return Connection.open(address, engine.config, engine.timer, next);
+    }
+
+    /** Runs one connection to its end and says why it ended. */
+    private FilaException serve(Connection connection) {
+        Session now = new Session(this, connection);
+        attach(now);
+        KeepAlive keepAlive = new KeepAlive(now, connection, engine.config);
+        keepAlive.start();
+        Thread writer = new Thread(now::writeLoop, "fila-" + address + "-writer");
+        writer.setDaemon(true);
+        writer.start();
+        FilaException reason;
+        try {
+            reason = new Reader(now).run();
+        } catch (RuntimeException e) {
+            engine.log(Level.ERROR, "a bug in the Fila client ended the connection to " + address, e);
+            reason = Errors.lost("the client failed unexpectedly: " + e, e);
+        } finally {
+            connection.drop(null);
+            keepAlive.stop();
+        }
+        FilaException dropped = connection.reason();
+        if (dropped != null && !(reason instanceof RefusedException)) {
+            reason = dropped; // what closed the socket, not how reading from it failed
+        }
+        detach(now, reason);
+        return now.complaint != null && !(reason instanceof RefusedException) ? now.complaint : reason;
+    }
+
+    private void attach(Session now) {
+        lock.lock();
+        try {
+            session = now;
+            streams.forEach(now::consume);
+            List<Request<?>> waiting = requests;
+            requests = new ArrayList<>();
+            waiting.forEach(now::send);
+            if (isClosing()) {
+                now.goodbye();
+            }
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Fails what was sent and not answered, keeps what may be sent again. */
+    private void detach(Session old, FilaException reason) {
+        FilaException lost = isClosing()
+                ? Errors.closed(address)
+                : Errors.lost(
+                        "connection to " + address + " lost before the broker answered: " + reason.getMessage(), reason);
+        lock.lock();
+        try {
+            session = null;
+            failure = reason.getMessage();
+            for (Object waiting : old.end()) {
+                if (waiting instanceof InFlight flight) {
+                    lose(flight, lost);
+                } else if (waiting instanceof Request<?> request) {
+                    if (request.repeatable && !request.isDone() && !isClosing()) {
+                        requests.add(request);
+                    } else {
+                        request.finish(lost);
+                    }
+                }
+            }
+            streams.forEach(Stream::disconnected);
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Settles a frame that will not be answered; items with an idempotency key are sent again. */
+    private void lose(InFlight flight, FilaException lost) {
+        List<Chunk> again = new ArrayList<>();
+        long freed = 0;
+        for (Chunk chunk : flight.chunks()) {
+            if (chunk.repeatable && !chunk.call.isDone() && !(lost instanceof ClientClosedException)) {
+                again.add(chunk);
+            } else {
+                freed += chunk.size();
+                chunk.fail(lost);
+            }
+        }
+        landed(flight.kind(), freed);
+        collectors.get(flight.kind()).putBack(again);
+    }
+
+    /** Decides what follows a connection that ended or was not opened. False: the link has ended. */
+    private boolean retry(FilaException reason, boolean wasOpen) {
+        if (isClosing()) {
+            end(Errors.closed(address));
+            return false;
+        }
+        engine.log(Level.WARNING, (wasOpen ? "connection to " + address + " lost: " : "") + reason.getMessage(), null);
+        if (!seed) {
+            retire(reason, wasOpen);
+            return false;
+        }
+        if (Errors.permanent(reason) || !engine.config.reconnect()) {
+            end(reason);
+            engine.endedByItself(reason);
+            return false;
+        }
+        lock.lock();
+        try {
+            failure = reason.getMessage();
+        } finally {
+            unlock();
+        }
+        Duration pause = pause();
+        engine.announcer.announce(new ConnectionEvent.Reconnecting(address.toString(), pause, reason));
+        return sleep(pause);
+    }
+
+    /**
+     * Doubles with every attempt and is shortened by up to half at random: many clients lose one broker at the
+     * same moment and must not come back at one moment.
+     */
+    private Duration pause() {
+        long min = engine.config.pauseMin().toNanos();
+        long max = Math.max(min, engine.config.pauseMax().toNanos());
+        long pause = (long) Math.min(max, min * Math.pow(2, Math.min(pauses++, 40)));
+        return Duration.ofNanos(pause - (long) (pause / 2.0 * ThreadLocalRandom.current().nextDouble()));
+    }
+
+    /** False: the link was closed meanwhile. */
+    private boolean sleep(Duration pause) {
+        try {
+            closing.await(pause.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            end(Errors.lost("the connecting thread was interrupted", e));
+            return false;
+        }
+        if (isClosing()) {
+            end(Errors.closed(address));
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * Ends a leader's link and gives what it had to the seed, which knows who leads now. A leader that can
+     * never be talked to (its certificate is wrong, it refuses the key) fails it all instead.
+     */
+    private void retire(FilaException reason, boolean wasOpen) {
+        engine.forget(this);
+        if (!wasOpen && Errors.hopeless(reason)) {
+            end(reason);
+            return;
+        }
+        if (!wasOpen) {
+            // The seed may go on naming a node that is gone until another is elected.
+            long pause = engine.config.pauseMin().toNanos() << hops();
+            if (!sleep(Duration.ofNanos(Math.min(engine.config.pauseMax().toNanos(), pause)))) {
+                return;
+            }
+        }
+        Rest rest = takeAll(reason);
+        rest.chunks.forEach((kind, chunks) -> chunks.forEach(chunk -> engine.submit(engine.seed(), kind, chunk)));
+        rest.requests.forEach(engine::ask);
+        rest.streams.forEach(engine::subscribe);
+    }
+
+    private int hops() {
+        lock.lock();
+        try {
+            int hops = collectors.values().stream().mapToInt(Collector::hops).max().orElse(0);
+            hops = Math.max(hops, requests.stream().mapToInt(request -> request.hops).max().orElse(0));
+            return Math.max(hops, streams.stream().mapToInt(Stream::hops).max().orElse(0));
+        } finally {
+            unlock();
+        }
+    }
+
+    // What callers hand in. False: the link has ended.
+
+    boolean submit(Kind kind, Chunk chunk) {
+        lock.lock();
+        try {
+            if (ended != null) {
+                return false;
+            }
+            collectors.get(kind).add(chunk);
+            wake.signalAll();
+            return true;
+        } finally {
+            unlock();
+        }
+    }
+
+    boolean ask(Request<?> request) {
+        lock.lock();
+        try {
+            if (ended != null) {
+                return false;
+            }
+            if (session == null) {
+                requests.add(request);
+            } else {
+                session.send(request);
+            }
+            return true;
+        } finally {
+            unlock();
+        }
+    }
+
+    boolean subscribe(Stream stream) {
+        lock.lock();
+        try {
+            if (ended != null) {
+                return false;
+            }
+            if (stream.joins(this) && streams.add(stream) && session != null) {
+                session.consume(stream);
+            }
+            return true;
+        } finally {
+            unlock();
+        }
+    }
+
+    void resubscribe(Stream stream) {
+        lock.lock();
+        try {
+            if (streams.contains(stream) && session != null && stream.requestId == 0) {
+                session.consume(stream);
+            }
+        } finally {
+            unlock();
+        }
+    }
+
+    void unsubscribe(Stream stream, List<Delivered> unread) {
+        lock.lock();
+        try {
+            if (streams.remove(stream) && session != null) {
+                session.cancel(stream, unread);
+            }
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Withdraws what a call has not sent yet. */
+    void abandon(Ticket<?> ticket) {
+        long freed = 0;
+        lock.lock();
+        try {
+            if (ticket instanceof Call<?> call) {
+                freed = collectors.get(call.kind).forget(call);
+                freed = call.kind.enqueues() ? freed : 0;
+            } else {
+                requests.remove(ticket);
+            }
+        } finally {
+            unlock();
+        }
+        engine.gate.leave(freed);
+    }
+
+    /** A frame is no longer under way; its bytes make room for others. */
+    void landed(Kind kind, long bytes) {
+        collectors.get(kind).landed();
+        if (kind.enqueues()) {
+            engine.gate.leave(bytes);
+        }
+        wake.signalAll();
+    }
+
+    /** Sends what lingers at once, now and later. */
+    void hurry() {
+        lock.lock();
+        try {
+            collectors.values().forEach(Collector::hurry);
+            wake.signalAll();
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Why the link ended, null if it has not. */
+    FilaException ended() {
+        lock.lock();
+        try {
+            return ended;
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Why there is no connection; empty if there is one. */
+    String trouble() {
+        lock.lock();
+        try {
+            return session != null ? "" : failure;
+        } finally {
+            unlock();
+        }
+    }
+
+    // The end.
+
+    /** Says goodbye, which hands leased messages back. */
+    void beginClose() {
+        closing.countDown();
+        lock.lock();
+        try {
+            if (attempt != null) {
+                attempt.abort();
+            }
+            if (session != null) {
+                Connection connection = session.connection;
+                session.goodbye();
+                engine.timer.schedule(
+                        () -> connection.drop(Errors.closed(address)), GOODBYE_MS, TimeUnit.MILLISECONDS);
+            }
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Waits until the broker has closed, for a while. */
+    void awaitClose() throws InterruptedException {
+        gone.await(2 * GOODBYE_MS, TimeUnit.MILLISECONDS);
+    }
+
+    private boolean isClosing() {
+        return closing.getCount() == 0;
+    }
+
+    /** Fails everything, now and later. */
+    private void end(FilaException reason) {
+        Rest rest = takeAll(reason);
+        rest.chunks.forEach((kind, chunks) -> chunks.forEach(chunk -> engine.fail(kind, chunk, reason)));
+        rest.requests.forEach(request -> request.finish(reason));
+        rest.streams.forEach(stream -> stream.fail(reason));
+        engine.completions.flush();
+    }
+
+    private record Rest(Map<Kind, List<Chunk>> chunks, List<Request<?>> requests, List<Stream> streams) {}
+
+    private Rest takeAll(FilaException reason) {
+        lock.lock();
+        try {
+            if (ended == null) {
+                ended = reason;
+            }
+            Map<Kind, List<Chunk>> chunks = new EnumMap<>(Kind.class);
+            collectors.forEach((kind, collector) -> chunks.put(kind, collector.takeAll()));
+            Rest rest = new Rest(chunks, requests, List.copyOf(streams));
+            requests = new ArrayList<>();
+            streams.clear();
+            return rest;
+        } finally {
+            unlock();
+        }
+    }
+}

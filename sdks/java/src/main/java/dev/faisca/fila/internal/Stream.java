@@ -1,0 +1,271 @@
+package dev.faisca.fila.internal;
+
+import dev.faisca.fila.ClientClosedException;
+import dev.faisca.fila.FilaException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A subscription: what was delivered and not yet read. It outlives connections: a link subscribes it again
+ * after a reconnect, and another link takes it when another node leads.
+ *
+ * <p>Its lock may be taken under a link's, never the other way round.
+ */
+public final class Stream {
+    /** Waits for the broker to accept the subscription. */
+    public final class Opening extends Ticket<Void> {
+        Opening() {
+            super(Stream.this.engine, "consume queue \"" + queue + "\"");
+        }
+
+        @Override
+        Void value() {
+            return null;
+        }
+
+        @Override
+        String queue() {
+            return queue;
+        }
+
+        Stream stream() {
+            return Stream.this;
+        }
+    }
+
+    public final String queue;
+    public final int prefetch;
+    final Engine engine;
+    final Opening opening;
+    int requestId; // of its Consume on the present connection, 0 if none; the link's lock guards it
+    private final Runnable listener; // called without locks when there is something to read, or the end
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition stirred = lock.newCondition();
+    private final ArrayDeque<Delivered> buffer = new ArrayDeque<>();
+    private Link link;
+    private boolean accepted;
+    private boolean over;
+    private FilaException failure;
+    private int hops; // to other nodes since it was last accepted
+
+    Stream(Engine engine, String queue, int prefetch, Runnable listener) {
+        this.engine = engine;
+        this.queue = queue;
+        this.prefetch = prefetch;
+        this.listener = listener;
+        opening = new Opening();
+    }
+
+    // The reader's part.
+
+    /** A message that is here, null if there is none. */
+    public Delivered poll() {
+        lock.lock();
+        try {
+            return buffer.poll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits for a message; null when the time is up or the stream is over. */
+    public Delivered poll(Deadline deadline) throws InterruptedException {
+        lock.lockInterruptibly();
+        try {
+            while (buffer.isEmpty() && !over) {
+                long left = deadline.leftNanos();
+                if (left <= 0) {
+                    return null;
+                }
+                stirred.await(left, TimeUnit.NANOSECONDS);
+            }
+            return buffer.poll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    public boolean hasNext() {
+        lock.lock();
+        try {
+            return !buffer.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether no message will come any more. */
+    public boolean isOver() {
+        lock.lock();
+        try {
+            return over && buffer.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Why it ended; null while it lives, and if its user ended it. */
+    public FilaException failure() {
+        lock.lock();
+        try {
+            return failure;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the subscription and hands back what nobody has read. */
+    public void close() {
+        List<Delivered> unread = end(null);
+        Link holder;
+        lock.lock();
+        try {
+            holder = link;
+        } finally {
+            lock.unlock();
+        }
+        if (holder != null) {
+            holder.unsubscribe(this, unread);
+        }
+        opening.finish(new ClientClosedException("the consumer of queue \"" + queue + "\" is closed", null));
+        engine.completions.flush();
+        listener.run();
+    }
+
+    // The link's part.
+
+    /** Takes deliveries; false if the stream is over. */
+    boolean push(List<Delivered> messages) {
+        lock.lock();
+        try {
+            if (over) {
+                return false;
+            }
+            buffer.addAll(messages);
+            // The broker sends more than the credit only when leases ran out, and the oldest unread messages
+            // are those: they belong to somebody else by now.
+            while (buffer.size() > prefetch) {
+                buffer.poll();
+            }
+            stirred.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        listener.run();
+        return true;
+    }
+
+    /** Makes a link the stream's; false if it is over. */
+    boolean joins(Link next) {
+        lock.lock();
+        try {
+            link = next;
+            return !over;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The broker accepted the Consume. */
+    void accepted() {
+        lock.lock();
+        try {
+            accepted = true;
+            hops = 0;
+        } finally {
+            lock.unlock();
+        }
+        opening.finish(null);
+    }
+
+    boolean wasAccepted() {
+        lock.lock();
+        try {
+            return accepted;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * What was delivered over the old connection cannot be settled over a new one that consumes the same
+     * queue, so it waits for its redelivery.
+     */
+    void disconnected() {
+        requestId = 0;
+        lock.lock();
+        try {
+            buffer.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean hop(int most) {
+        lock.lock();
+        try {
+            return ++hops <= most;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    int hops() {
+        lock.lock();
+        try {
+            return hops;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Subscribes again after a pause, unless a new connection has done so before. */
+    void later(long millis) {
+        engine.timer.schedule(
+                () -> {
+                    Link holder;
+                    lock.lock();
+                    try {
+                        holder = link;
+                    } finally {
+                        lock.unlock();
+                    }
+                    holder.resubscribe(this);
+                },
+                millis,
+                TimeUnit.MILLISECONDS);
+    }
+
+    /** Ends it with an error its reader sees. The client's own end is not one. Not to be called under locks. */
+    void fail(FilaException why) {
+        end(why instanceof ClientClosedException ? null : why);
+        opening.finish(why);
+        engine.completions.flush();
+        listener.run();
+    }
+
+    private List<Delivered> end(FilaException why) {
+        lock.lock();
+        try {
+            if (over) {
+                return List.of();
+            }
+            over = true;
+            failure = why;
+            List<Delivered> unread = new ArrayList<>(buffer);
+            buffer.clear();
+            stirred.signalAll();
+            engine.left(this);
+            return unread;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A stream that was closed while deliveries may be on their way to it. */
+    record Leaving(String queue, int consumeId) {}
+}
