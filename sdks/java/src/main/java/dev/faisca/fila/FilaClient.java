@@ -5,6 +5,7 @@ import dev.faisca.fila.internal.Deadline;
 import dev.faisca.fila.internal.Kind;
 import dev.faisca.fila.internal.Stream;
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Flow;
@@ -262,6 +263,17 @@ public final class FilaClient extends BulkOperations implements AutoCloseable {
      */
     public LeasedBatch leaseBatch(String queue, String name, LeaseOptions options) {
         return leased(core, queue, name, ask(BulkQueries.leaseBatch(queue, name, options)));
+    }
+
+    /**
+     * Reads a queue without taking anything: every message that was in it when the call was made. Close the
+     * stream, best by try-with-resources: the broker keeps few snapshots at a time.
+     *
+     * @param queue the queue
+     * @return the messages, in delivery order within one fairness key
+     */
+    public java.util.stream.Stream<BrowsedMessage> browse(String queue) {
+        return Browsing.open(this, queue, EnumSet.allOf(BrowsedMessage.State.class));
     }
 
     static LeasedBatch leased(ClientCore core, String queue, String name, BulkQueries.Leased batch) {
