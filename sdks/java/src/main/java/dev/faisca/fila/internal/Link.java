@@ -217,7 +217,9 @@ final class Link {
             end(Errors.closed(address));
             return false;
         }
-        engine.log(Level.WARNING, (wasOpen ? "connection to " + address + " lost: " : "") + reason.getMessage(), null);
+        // One warning for an outage, not one for every attempt.
+        Level level = wasOpen || pauses == 0 ? Level.WARNING : Level.DEBUG;
+        engine.log(level, (wasOpen ? "connection to " + address + " lost: " : "") + reason.getMessage(), null);
         if (!seed) {
             retire(reason, wasOpen);
             return false;
