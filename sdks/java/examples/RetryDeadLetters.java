@@ -53,8 +53,9 @@ public class RetryDeadLetters {
             }
 
             mended.set(true);
-            System.out.println("redriven " + client.redrive(QUEUE + ".dlq", 0));
+            long redriven = client.redrive(QUEUE + ".dlq", 0);
             done.await();
+            System.out.println("redriven " + redriven);
 
             handle.cancel();
             handle.done().join();

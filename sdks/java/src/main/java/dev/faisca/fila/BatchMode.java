@@ -20,7 +20,12 @@ public record BatchMode(Kind kind, Duration lingerTime) {
         DISABLED
     }
 
-    /** Checks the linger time. */
+    /**
+     * Checks the linger time.
+     *
+     * @param kind which of the three
+     * @param lingerTime how long {@link Kind#LINGER} collects; zero otherwise
+     */
     public BatchMode {
         Objects.requireNonNull(kind, "kind");
         Objects.requireNonNull(lingerTime, "lingerTime");

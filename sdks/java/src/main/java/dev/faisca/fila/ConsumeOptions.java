@@ -15,7 +15,15 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
 
     private static final int PREFETCH_MAX = 65_535;
 
-    /** Checks the numbers. */
+    /**
+     * Checks the numbers.
+     *
+     * @param prefetch how many messages the broker may have delivered without their being settled; from 1 to
+     *     65,535
+     * @param concurrency how many messages a {@link MessageHandler} is given at the same time
+     * @param autoAck whether a message is acknowledged when its {@link MessageHandler} returns without having
+     *     settled it
+     */
     public ConsumeOptions {
         if (prefetch < 1 || prefetch > PREFETCH_MAX) {
             throw new IllegalArgumentException("prefetch must be from 1 to " + PREFETCH_MAX + ", not " + prefetch);

@@ -18,6 +18,7 @@ public final class ConsumerHandle implements AutoCloseable {
     private final MessageHandler handler;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private Stream stream;
+    private boolean finished; // this object's monitor guards it
     private int workers; // tasks on the executor; this object's monitor guards it
 
     ConsumerHandle(ClientCore core, ConsumeOptions options, MessageHandler handler) {
@@ -79,7 +80,8 @@ public final class ConsumerHandle implements AutoCloseable {
                 return;
             }
             if (!stream.hasNext()) {
-                if (workers == 0 && stream.isOver()) {
+                if (workers == 0 && !finished && stream.isOver()) {
+                    finished = true;
                     finish();
                 }
                 return;

@@ -34,7 +34,18 @@ public record EnqueueMessage(
 
     private static final int COUNT_MAX = 65_534; // one header may be added: traceparent
 
-    /** Checks that the message can be sent. */
+    /**
+     * Checks that the message can be sent.
+     *
+     * @param queue the queue's name
+     * @param headers text pairs; copied
+     * @param payload the message's bytes
+     * @param delay how long the message waits before it can be delivered; zero for not at all
+     * @param idempotencyKey names this enqueue, so that repeating it stores nothing; null for none
+     * @param fairnessKey whose message it is; null for not given
+     * @param weight the share of the fairness key; 0 for not given
+     * @param throttleKeys names under which the message is rate limited
+     */
     public EnqueueMessage {
         Utf8.check("queue", queue);
         if (queue.isEmpty()) {

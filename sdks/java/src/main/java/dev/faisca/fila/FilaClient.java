@@ -185,6 +185,16 @@ public final class FilaClient extends BulkOperations implements AutoCloseable {
     }
 
     /**
+     * A queue as a publisher of reactive streams, with the default options.
+     *
+     * @param queue the queue's name
+     * @return the publisher
+     */
+    public Flow.Publisher<Message> publisher(String queue) {
+        return publisher(queue, ConsumeOptions.defaults());
+    }
+
+    /**
      * Acknowledges a message.
      *
      * @param queue the queue it was delivered from

@@ -13,7 +13,15 @@ import java.util.Objects;
  * @param countAttempt whether a batch whose time runs out is a failure that counts
  */
 public record LeaseOptions(long messagesMax, long bytesMax, Duration visibility, Duration waitTime, boolean countAttempt) {
-    /** Checks for nulls. */
+    /**
+     * Checks for nulls.
+     *
+     * @param messagesMax from 1 to 65,535; 0 returns a batch that is open and never leases one
+     * @param bytesMax 0 for 8 MiB; at most 64 MiB
+     * @param visibility how long the lease lasts; zero for the queue's visibility timeout
+     * @param waitTime how long the broker waits for the first message; at most a minute
+     * @param countAttempt whether a batch whose time runs out is a failure that counts
+     */
     public LeaseOptions {
         Objects.requireNonNull(visibility, "visibility");
         Objects.requireNonNull(waitTime, "waitTime");

@@ -11,7 +11,13 @@ import java.util.Objects;
  * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
  */
 public record QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout) {
-    /** Checks the timeout. */
+    /**
+     * Checks the timeout.
+     *
+     * @param onEnqueue Lua source of the hook that gives a message its place; null for none
+     * @param onFailure Lua source of the hook that decides what follows a failure; null for none
+     * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
+     */
     public QueueOptions {
         Objects.requireNonNull(visibilityTimeout, "visibilityTimeout");
         if (visibilityTimeout.isNegative()) {

@@ -32,7 +32,7 @@ class ExamplesTest {
     void retryDeadLetters() throws Exception {
         assertEquals(
                 "attempt 1 failed\nattempt 2 failed\nattempt 3 failed\n"
-                        + "dead letter: order 7\nredriven 1\nprinted order 7\n",
+                        + "dead letter: order 7\nprinted order 7\nredriven 1\n",
                 run("RetryDeadLetters"));
     }
 

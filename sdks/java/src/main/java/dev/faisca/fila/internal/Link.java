@@ -79,6 +79,7 @@ final class Link {
     private void run(Connection first) {
         try {
             Connection connection = first;
+            Level level = Level.DEBUG; // a client that is just there is no news; one that came back is
             while (true) {
                 if (connection == null) {
                     try {
@@ -90,7 +91,8 @@ final class Link {
                         continue;
                     }
                 }
-                engine.log(Level.INFO, "connected to " + address, null);
+                engine.log(level, "connected to " + address, null);
+                level = Level.INFO;
                 engine.announcer.announce(new ConnectionEvent.Connected(address.toString()));
                 FilaException reason = serve(connection);
                 engine.announcer.announce(new ConnectionEvent.Disconnected(address.toString(), reason));

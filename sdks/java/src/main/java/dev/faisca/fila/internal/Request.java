@@ -1,6 +1,7 @@
 package dev.faisca.fila.internal;
 
 import dev.faisca.fila.internal.wire.Bodies;
+import dev.faisca.fila.internal.wire.InvalidBodyException;
 import dev.faisca.fila.internal.wire.Opcodes;
 import dev.faisca.fila.internal.wire.Result;
 import java.util.Map;
@@ -44,6 +45,10 @@ final class Request<T> extends Ticket<T> {
         if (answer.code() != 0) {
             throw Errors.refusal(answer.code(), answer.message(), query.subject(), Map.of());
         }
-        return query.parse().apply(answer);
+        try {
+            return query.parse().apply(answer);
+        } catch (InvalidBodyException e) {
+            throw Errors.protocol(what + ": the answer does not parse: " + e.getMessage());
+        }
     }
 }

@@ -45,13 +45,10 @@ final class Session {
                 out = spare;
                 spare = ready;
                 link.unlock();
-                try {
-                    connection.write(ready.array(), ready.size());
-                } catch (IOException e) {
-                    connection.drop(Errors.lost("writing to " + link.address + ": " + e.getMessage(), e));
-                    open = false;
-                } finally {
-                    link.lock.lock();
+                boolean written = write(ready);
+                link.lock.lock();
+                if (!written) {
+                    return;
                 }
                 ready.clear();
                 if (ready.capacity() > 4 * COMPOSE_BYTES) {
@@ -62,6 +59,16 @@ final class Session {
             connection.drop(Errors.lost("the writing thread was interrupted", e));
         } finally {
             link.unlock();
+        }
+    }
+
+    private boolean write(FrameBuffer ready) {
+        try {
+            connection.write(ready.array(), ready.size());
+            return true;
+        } catch (IOException e) {
+            connection.drop(Errors.lost("writing to " + link.address + ": " + e.getMessage(), e));
+            return false;
         }
     }
 

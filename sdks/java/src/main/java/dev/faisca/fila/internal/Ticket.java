@@ -6,6 +6,7 @@ import dev.faisca.fila.RequestTimeoutException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What one caller waits for, blocking or by a future. Its monitor may be taken under a link's lock, never
@@ -14,7 +15,8 @@ import java.util.concurrent.TimeUnit;
 public abstract class Ticket<T> {
     final Engine engine;
     final String what;
-    private boolean done;
+    private volatile boolean done;
+    private volatile Thread waiter;
     private FilaException failure;
     private Future<T> future;
     private ScheduledFuture<?> alarm;
@@ -30,7 +32,7 @@ public abstract class Ticket<T> {
     /** The queue whose node is asked; empty if none is concerned. */
     abstract String queue();
 
-    final synchronized boolean isDone() {
+    final boolean isDone() {
         return done;
     }
 
@@ -42,12 +44,12 @@ public abstract class Ticket<T> {
             if (done) {
                 return;
             }
-            done = true;
             failure = why;
-            notifyAll();
+            done = true;
             pending = alarm;
             hasFuture = future != null;
         }
+        LockSupport.unpark(waiter); // no monitor is waited for: virtual threads must not pin their carriers
         engine.calls.leave();
         if (pending != null) {
             pending.cancel(false);
@@ -57,20 +59,18 @@ public abstract class Ticket<T> {
         }
     }
 
-    /** Waits in this thread. */
+    /** Waits in this thread; one thread at most does. */
     public final T await(Deadline deadline) {
-        try {
-            synchronized (this) {
-                while (!done && deadline.leftNanos() > 0) {
-                    wait(deadline.waitMillis());
-                }
+        waiter = Thread.currentThread();
+        while (!done) {
+            long left = deadline.leftNanos();
+            if (waiter.isInterrupted()) {
+                giveUp(new CallInterruptedException(what + ": interrupted before the broker answered", null));
+            } else if (left <= 0) {
+                giveUp(tooLate(deadline, ""));
+            } else {
+                LockSupport.parkNanos(this, left);
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            giveUp(new CallInterruptedException(what + ": interrupted before the broker answered", e));
-        }
-        if (!isDone()) {
-            giveUp(tooLate(deadline, ""));
         }
         return result();
     }
@@ -120,7 +120,7 @@ public abstract class Ticket<T> {
     final void complete() {
         try {
             future.answer(result());
-        } catch (FilaException e) {
+        } catch (RuntimeException e) {
             future.fail(e);
         }
     }
@@ -141,7 +141,7 @@ public abstract class Ticket<T> {
             super.complete(value);
         }
 
-        void fail(FilaException e) {
+        void fail(RuntimeException e) {
             super.completeExceptionally(e);
         }
 
