@@ -178,20 +178,20 @@ def _work(what: str, keys: int) -> None:
 
 
 def _wire_step(turns: int) -> int:
-    from fila.wire import hot
+    from fila.wire import message_codec
 
-    queue = hot.queue_field(b"orders")
+    queue = message_codec.queue_field(b"orders")
     body = b"\0\0" + (1024).to_bytes(4, "big") + b"x" * 1024
-    enqueue = hot.encode_enqueue([(queue, body)] * 100)
-    lane = hot.lane_field(b"tenant-1", 1, ())
+    enqueue = message_codec.encode_enqueue([(queue, body)] * 100)
+    lane = message_codec.lane_field(b"tenant-1", 1, ())
     ids = [number.to_bytes(16, "big") for number in range(100)]
     delivered = [(id, queue, body, lane, 0, 1, 2) for id in ids]
-    ack = hot.encode_acks([(queue, id) for id in ids])
+    ack = message_codec.encode_acks([(queue, id) for id in ids])
     start = time.thread_time_ns()
     for _ in range(turns):
-        hot.decode_enqueue(enqueue)
-        hot.encode_delivery(delivered)
-        hot.decode_acks(ack)
+        message_codec.decode_enqueue(enqueue)
+        message_codec.encode_delivery(delivered)
+        message_codec.decode_acks(ack)
     return time.thread_time_ns() - start
 
 

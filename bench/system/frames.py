@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Iterator
 from struct import Struct
 
-from fila.wire import bodies, bulk, hot, layouts
+from fila.wire import bodies, enqueue_with_codec, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames, frame_header
 from fila.wire.message import message_body
@@ -122,7 +122,7 @@ def enqueue_frames(
 
     Payloads are random and differ inside a frame, so that nobody gains by compressing them.
     """
-    field = hot.queue_field(queue.encode())
+    field = message_codec.queue_field(queue.encode())
     source = random.Random(7)
     frames = []
     at = 0
@@ -132,12 +132,12 @@ def enqueue_frames(
             headers = {TENANT: tenant(at % keys)} if keys and not named else None
             body = message_body(headers, source.randbytes(payload_bytes))
             if named:
-                lane = hot.lane_field(tenant(at % keys).encode(), 1, ())
-                body += bulk.options_field(0, "", lane)
+                lane = message_codec.lane_field(tenant(at % keys).encode(), 1, ())
+                body += enqueue_with_codec.options_field(0, "", lane)
             items.append((field, body))
             at += 1
         opcode = op.ENQUEUE_WITH if named else op.ENQUEUE
-        frames.append(encode_frames(opcode, 1, hot.encode_enqueue(items)))
+        frames.append(encode_frames(opcode, 1, message_codec.encode_enqueue(items)))
     return frames
 
 

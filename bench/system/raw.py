@@ -20,7 +20,7 @@ from bench.system import frames
 from bench.system.board import Seat
 from bench.system.frames import RawError, Wire
 from bench.system.latencies import Latencies
-from fila.wire import hot
+from fila.wire import message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import frame_header
 
@@ -120,7 +120,7 @@ def consume(seat: Seat, told: dict[str, Any]) -> None:
 
 def single(seat: Seat, told: dict[str, Any]) -> None:
     ready_made = frames.enqueue_frames(told["queue"], told["bytes"], 1, told["keys"])
-    queue_field = hot.queue_field(told["queue"].encode())
+    queue_field = message_codec.queue_field(told["queue"].encode())
     wire = Wire(told["address"], told["tls_ca"])
     wire.consume(told["queue"], 1)
     latencies = Latencies(seat)
@@ -194,7 +194,7 @@ class Taker:
     def __init__(self, seat: Seat, told: dict[str, Any]) -> None:
         self._seat = seat
         self._queue = told["queue"]
-        self._queue_field = hot.queue_field(self._queue.encode())
+        self._queue_field = message_codec.queue_field(self._queue.encode())
         self._payload_at = frames.payload_at(self._queue, 0 if told["named"] else told["keys"])
         self._stamped = told["stamped"]
         self.wire = Wire(told["address"], told["tls_ca"])

@@ -7,7 +7,7 @@ import struct
 import pytest
 from bench.system.frames import ACKS_PER_FRAME, RawError, acks_of
 
-from fila.wire import hot
+from fila.wire import message_codec
 from fila.wire import opcodes as op
 from fila.wire.fields import string_field
 from fila.wire.frames import FrameDecoder
@@ -26,7 +26,7 @@ def test_every_message_of_a_delivery_is_acknowledged_once_and_in_order() -> None
     data, frames, _ = acks_of(body, 0, len(body), queue)
     found = list(FrameDecoder().feed(data))
     assert [opcode for opcode, _, _ in found] == [op.ACK] * frames
-    acked = [item for _, _, one in found for item in hot.decode_acks(bytes(one))]
+    acked = [item for _, _, one in found for item in message_codec.decode_acks(bytes(one))]
     assert [id for _, id in acked] == ids
     assert {name for name, _ in acked} == {b"orders"}
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from fila.wire import bodies as b
-from fila.wire import errors, hot, layouts
+from fila.wire import errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import FRAME_BYTES_MAX, FrameDecoder, encode_frames
 
@@ -384,4 +384,4 @@ def ids_of(count: int, first: int = 1) -> tuple[b.EnqueueResultItem, ...]:
 
 def items_in(body: bytes) -> int:
     """How many messages an Enqueue carries."""
-    return len(hot.decode_enqueue(body))
+    return len(message_codec.decode_enqueue(body))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from fila.wire import bodies, errors, hot, layouts
+from fila.wire import bodies, errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import FrameDecoder, encode_frames
 from fila.wire.message import decode_headers, message_body, payload_of
@@ -166,16 +166,16 @@ class Peer:
     def post_enqueue(
         self, queue: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None
     ) -> int:
-        field = hot.queue_field(queue.encode())
+        field = message_codec.queue_field(queue.encode())
         items = [(field, message_body(headers, payload)) for payload in payloads]
-        return self.send(op.ENQUEUE, hot.encode_enqueue(items))
+        return self.send(op.ENQUEUE, message_codec.encode_enqueue(items))
 
     def enqueue_results(
         self, request_id: int, timeout_s: float | None = None
     ) -> list[tuple[int, str]]:
         opcode, body = self.reply(request_id, timeout_s)
         assert opcode == op.ENQUEUE_RESULT
-        return [(code, text.decode()) for code, text in hot.decode_enqueue_results(body)]
+        return [(code, text.decode()) for code, text in message_codec.decode_enqueue_results(body)]
 
     def consume(self, queue: str, prefetch: int | None = None) -> int:
         """Open a stream; its request id, by which deliveries are asked for."""
@@ -218,18 +218,18 @@ class Peer:
         return self.codes(self.post_ack(queue, ids))
 
     def post_ack(self, queue: str, ids: Sequence[str]) -> int:
-        field = hot.queue_field(queue.encode())
-        return self.send(op.ACK, hot.encode_acks([(field, id.encode()) for id in ids]))
+        field = message_codec.queue_field(queue.encode())
+        return self.send(op.ACK, message_codec.encode_acks([(field, id.encode()) for id in ids]))
 
     def nack(self, queue: str, *ids: str, error: str = "") -> list[int]:
-        field = hot.queue_field(queue.encode())
+        field = message_codec.queue_field(queue.encode())
         items = [(field, id.encode(), error.encode()) for id in ids]
-        return self.codes(self.send(op.NACK, hot.encode_nacks(items)))
+        return self.codes(self.send(op.NACK, message_codec.encode_nacks(items)))
 
     def codes(self, request_id: int, timeout_s: float | None = None) -> list[int]:
         opcode, body = self.reply(request_id, timeout_s)
         assert opcode in (op.ACK_RESULT, op.NACK_RESULT)
-        return list(hot.decode_codes(body))
+        return list(message_codec.decode_codes(body))
 
     # --- administration
 
@@ -322,7 +322,7 @@ class Peer:
         for opcode, request_id, body in self._decoder.feed(data):
             if opcode == op.DELIVERY:
                 inbox = self._inboxes.setdefault(request_id, deque())
-                inbox.extend(_received(item, now) for item in hot.decode_delivery(body))
+                inbox.extend(_received(item, now) for item in message_codec.decode_delivery(body))
             elif opcode == op.DISCONNECT:
                 self.disconnected = True
             else:
@@ -330,7 +330,7 @@ class Peer:
         assert not self._decoder.take_errors(), "the server sent something that is no frame"
 
 
-def _received(item: hot.ReceivedItem, now: float) -> Received:
+def _received(item: message_codec.ReceivedItem, now: float) -> Received:
     id, queue, body, fairness_key, weight, throttle_keys, attempts, enqueued_ms, leased_ms = item
     return Received(
         id.decode(),

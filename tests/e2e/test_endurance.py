@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fila.wire import bodies, errors, hot
+from fila.wire import bodies, errors, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import CONTINUATION, frame_header
 from fila.wire.message import message_body
@@ -259,7 +259,7 @@ def test_more_messages_in_one_request_than_allowed_are_refused_whole(
     peer: Peer, queue: str
 ) -> None:
     peer.create_queue(queue)
-    item = hot.queue_field(queue.encode()) + message_body(None, b"")
+    item = message_codec.queue_field(queue.encode()) + message_body(None, b"")
     request = peer.send(op.ENQUEUE, struct.pack(">I", 65_537) + item * 65_537)
     with pytest.raises(Refused) as refused:
         peer.reply(request)

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from fila.wire import bodies, errors, hot
+from fila.wire import bodies, errors, message_codec
 from fila.wire import opcodes as op
 from fila.wire.message import message_body
 from tests.e2e.jitter import Jitter
@@ -104,26 +104,26 @@ def test_one_frame_may_hold_messages_for_several_queues(peer: Peer, queue: str) 
     peer.create_queue(other)
     names = [queue, "missing-" + queue, other, queue]
     items = [
-        (hot.queue_field(name.encode()), message_body(None, b"%d" % place))
+        (message_codec.queue_field(name.encode()), message_body(None, b"%d" % place))
         for place, name in enumerate(names)
     ]
-    results = peer.enqueue_results(peer.send(op.ENQUEUE, hot.encode_enqueue(items)))
+    results = peer.enqueue_results(peer.send(op.ENQUEUE, message_codec.encode_enqueue(items)))
     assert [code for code, _ in results] == [0, errors.QUEUE_NOT_FOUND, 0, 0]
     assert [bool(id) for _, id in results] == [True, False, True, True]
     here, there = peer.consume(queue), peer.consume(other)
     assert [message.payload for message in peer.take(here, 2)] == [b"0", b"3"]
     assert peer.take_one(there).payload == b"2"
-    fields = [hot.queue_field(name.encode()) for name in (other, queue, other)]
+    fields = [message_codec.queue_field(name.encode()) for name in (other, queue, other)]
     ids = [results[2][1], results[0][1], results[3][1]]
     acks = [(field, id.encode()) for field, id in zip(fields, ids, strict=True)]
-    codes = peer.codes(peer.send(op.ACK, hot.encode_acks(acks)))
+    codes = peer.codes(peer.send(op.ACK, message_codec.encode_acks(acks)))
     assert codes == [errors.OK, errors.OK, errors.MESSAGE_NOT_FOUND]
 
 
 def test_an_empty_frame_of_messages_gets_an_empty_result(peer: Peer) -> None:
-    assert peer.enqueue_results(peer.send(op.ENQUEUE, hot.encode_enqueue([]))) == []
-    assert peer.codes(peer.send(op.ACK, hot.encode_acks([]))) == []
-    assert peer.codes(peer.send(op.NACK, hot.encode_nacks([]))) == []
+    assert peer.enqueue_results(peer.send(op.ENQUEUE, message_codec.encode_enqueue([]))) == []
+    assert peer.codes(peer.send(op.ACK, message_codec.encode_acks([]))) == []
+    assert peer.codes(peer.send(op.NACK, message_codec.encode_nacks([]))) == []
 
 
 def test_prefetch_bounds_what_a_consumer_holds(peer: Peer, queue: str) -> None:

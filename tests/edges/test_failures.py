@@ -8,7 +8,7 @@ import pytest
 
 from fila.core.machine import Machine
 from fila.edges.failures import FIBP, Failures
-from fila.wire import bodies, hot, layouts
+from fila.wire import bodies, layouts, message_codec
 from fila.wire import opcodes as op
 from tests.edges.wires import Wire
 
@@ -26,7 +26,7 @@ def test_an_unforeseen_error_in_a_decoder_ends_that_connection_alone(
     wire = Wire()
     other = Wire(wire.bench)
     with monkeypatch.context() as patch:
-        patch.setattr(hot, "decode_enqueue", fails)
+        patch.setattr(message_codec, "decode_enqueue", fails)
         wire.send(QUEUE, MESSAGE, PING, request_id=5)
     wire.settle()
     # What came before is answered, then the error, and what came after it is not looked at.
@@ -46,7 +46,7 @@ def test_an_answer_that_cannot_be_encoded_ends_the_connection_and_what_it_did_is
     wire.settle()
     wire.received()
     with monkeypatch.context() as patch:
-        patch.setattr(hot, "encode_enqueue_results", fails)
+        patch.setattr(message_codec, "encode_enqueue_results", fails)
         wire.send(MESSAGE)
     wire.settle()
     assert wire.received() == [(op.ERROR, 0)]
@@ -64,7 +64,7 @@ def test_a_delivery_that_cannot_be_encoded_ends_its_consumer_and_the_message_sta
     wire.settle()
     wire.received()
     with monkeypatch.context() as patch:
-        patch.setattr(hot, "encode_delivery", fails)
+        patch.setattr(message_codec, "encode_delivery", fails)
         other.send(MESSAGE)
         other.settle()
     assert (op.ERROR, 0) in wire.received() and wire.transport.closing

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import grpc
 from fila.edges.grpc.v1 import admin_pb2
 from fila.edges.grpc.v1 import service_pb2 as pb
-from fila.wire import bodies, errors, hot
+from fila.wire import bodies, errors, message_codec
 from fila.wire import opcodes as op
 from fila.wire.message import message_body
 from tests.e2e.peer import Closed, Peer, Refused
@@ -181,10 +181,11 @@ class FibpTalker(_Closing):
 
     def enqueue_mixed(self, *items: tuple[str, bytes]) -> list[str]:
         messages = [
-            (hot.queue_field(queue.encode()), message_body({}, payload)) for queue, payload in items
+            (message_codec.queue_field(queue.encode()), message_body({}, payload))
+            for queue, payload in items
         ]
         with fibp_faults():
-            request = self.peer.send(op.ENQUEUE, hot.encode_enqueue(messages))
+            request = self.peer.send(op.ENQUEUE, message_codec.encode_enqueue(messages))
             results = self.peer.enqueue_results(request)
         return [id if code == errors.OK else STATUS[code] for code, id in results]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fila.wire import errors, hot, layouts
+from fila.wire import errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
 from fila.wire.frames import FrameDecoder, encode_frames
@@ -86,13 +86,13 @@ def test_bytes_and_meaning_turn_into_each_other(vector: dict[str, Any]) -> None:
 
 
 HOT_DECODERS: dict[int, Any] = {
-    op.ENQUEUE: hot.decode_enqueue,
-    op.ENQUEUE_RESULT: hot.decode_enqueue_results,
-    op.DELIVERY: hot.decode_delivery,
-    op.ACK: hot.decode_acks,
-    op.ACK_RESULT: hot.decode_codes,
-    op.NACK: hot.decode_nacks,
-    op.NACK_RESULT: hot.decode_codes,
+    op.ENQUEUE: message_codec.decode_enqueue,
+    op.ENQUEUE_RESULT: message_codec.decode_enqueue_results,
+    op.DELIVERY: message_codec.decode_delivery,
+    op.ACK: message_codec.decode_acks,
+    op.ACK_RESULT: message_codec.decode_codes,
+    op.NACK: message_codec.decode_nacks,
+    op.NACK_RESULT: message_codec.decode_codes,
 }
 
 

@@ -17,7 +17,7 @@ from bench.system.flow import flow
 from bench.system.frames import Wire, acks_of, enqueue_frames
 from bench.system.lab import KIB, Lab
 from bench.system.measure import Metric, lower
-from fila.wire import bodies, hot, layouts
+from fila.wire import bodies, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames
 
@@ -84,7 +84,9 @@ def _first_message_ms(broker: Broker, queue: str) -> float:
             if opcode == op.DELIVERY and not elapsed_ms:
                 elapsed_ms = (time.monotonic() - begin) * 1000
                 cancel = encode_frames(op.CANCEL_CONSUME, 1)
-                acks, _, _ = acks_of(wire.data, start, end, hot.queue_field(queue.encode()))
+                acks, _, _ = acks_of(
+                    wire.data, start, end, message_codec.queue_field(queue.encode())
+                )
                 wire.sock.sendall(cancel + acks)
             acked = acked or opcode == op.ACK_RESULT
     wire.close()

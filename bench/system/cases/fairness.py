@@ -13,7 +13,7 @@ from bench.system.broker import Broker
 from bench.system.frames import Wire
 from bench.system.lab import Lab
 from bench.system.measure import lower
-from fila.wire import hot
+from fila.wire import message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames
 from fila.wire.message import message_body
@@ -58,11 +58,11 @@ def _delivered(
     """Store the loads, one (tenant, weight, messages) after the other; the tenants of the first
     `count` deliveries in order."""
     queue = lab.queue(broker, HOOK)
-    field = hot.queue_field(queue.encode())
+    field = message_codec.queue_field(queue.encode())
     producer = Wire(broker.address)
     for tenant, weight, messages in loads:
         body = message_body({"tenant": tenant, "weight": str(weight)}, bytes(100))
-        frame = encode_frames(op.ENQUEUE, 1, hot.encode_enqueue([(field, body)] * BATCH))
+        frame = encode_frames(op.ENQUEUE, 1, message_codec.encode_enqueue([(field, body)] * BATCH))
         for _ in range(messages // BATCH):
             producer.sock.sendall(frame)
             next(producer.frames())
@@ -73,9 +73,9 @@ def _delivered(
     while len(order) < count:
         for opcode, start, end in consumer.frames(receive):
             if opcode == op.DELIVERY:
-                items = hot.decode_delivery(bytes(consumer.data[start:end]))
+                items = message_codec.decode_delivery(bytes(consumer.data[start:end]))
                 order += [item[3].decode() for item in items]
-                acks = hot.encode_acks([(field, item[0]) for item in items])
+                acks = message_codec.encode_acks([(field, item[0]) for item in items])
                 consumer.sock.sendall(encode_frames(op.ACK, 1, acks))
         receive = True
     consumer.close()

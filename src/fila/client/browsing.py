@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from fila.client.calls import Call
 from fila.client.message import Message
 from fila.wire import bodies as b
-from fila.wire import bulk
+from fila.wire import browse_codec
 from fila.wire.bodies import BrowseRange
 from fila.wire.forms import ALL_STATES, ARROW, DELAYED, LEASED, MESSAGES, READY
 
@@ -41,7 +41,7 @@ class BrowsedMessage(Message):
 
     __slots__ = ("_state",)
 
-    def __init__(self, seen: bulk.SeenItem) -> None:
+    def __init__(self, seen: browse_codec.SeenItem) -> None:
         super().__init__(seen[:9])
         self._state = seen[9]
 
@@ -81,7 +81,7 @@ def browse_page(
     def parse(reply: b.BrowsePageResult) -> Page:
         if reply.form == ARROW:
             return Page(reply.messages, reply.next, [], reply.body)
-        messages = [BrowsedMessage(seen) for seen in bulk.decode_browsed(reply.body)]
+        messages = [BrowsedMessage(seen) for seen in browse_codec.decode_browsed(reply.body)]
         return Page(reply.messages, reply.next, messages, b"")
 
     form = ARROW if arrow else MESSAGES

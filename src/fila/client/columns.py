@@ -1,6 +1,6 @@
 """Messages given by columns, as bulk writers have them: EnqueueWith frames without an object each.
 
-Owns the encoding of columns as frames, and what came of a frame. Shared by both shells; never
+Owns the encoding of columns as frames, and the result of a frame. Shared by both shells; never
 touches sockets or state. What is the same for many messages is encoded once.
 """
 
@@ -17,7 +17,7 @@ from fila.client.request import Encoded
 from fila.wire import bodies as b
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
-from fila.wire.bulk import options_field
+from fila.wire.enqueue_with_codec import options_field
 from fila.wire.fields import BYTES_MAX
 
 _U32: Final = Struct(">I")

@@ -9,7 +9,7 @@ from fila.client.errors import ProtocolError
 from fila.client.outbox import InFlight
 from fila.client.request import Request
 from fila.client.stream import Leaving, Stream
-from fila.wire import bodies, hot, layouts
+from fila.wire import bodies, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.frames import FRAME_BYTES_MAX, encode_frames
 
@@ -63,7 +63,7 @@ class Conversation:
         self._pending[stream.request_id] = leaving  # for deliveries on their way
         self._release_unread(leaving, stream.take_unread())
 
-    def _release_unread(self, leaving: Leaving, unread: list[hot.ReceivedItem]) -> None:
+    def _release_unread(self, leaving: Leaving, unread: list[message_codec.ReceivedItem]) -> None:
         """Hand back what a closed consumer was sent and nobody read. Sent also with nothing in it:
         its answer tells that no delivery is on its way any more."""
         items = [bodies.ReleaseItem(leaving.queue, item[0].decode()) for item in unread]

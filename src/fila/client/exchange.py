@@ -35,7 +35,7 @@ from fila.client.reconnect import Backoff
 from fila.client.request import Request
 from fila.client.stream import Leaving, Stream
 from fila.client.ticket import Tally, Ticket, single
-from fila.wire import bodies, hot, layouts, states
+from fila.wire import bodies, layouts, message_codec, states
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
@@ -226,9 +226,9 @@ class Exchange(Conversation):
                 if opcode == op.DELIVERY and self._state is State.OPEN:
                     stream = self._pending.get(request_id)
                     if isinstance(stream, Stream):
-                        stream.push(hot.decode_delivery(body))
+                        stream.push(message_codec.decode_delivery(body))
                     elif isinstance(stream, Leaving):
-                        self._release_unread(stream, hot.decode_delivery(body))
+                        self._release_unread(stream, message_codec.decode_delivery(body))
                 else:
                     self._take_frame(opcode, request_id, body, now)
                 if self.drop_reason is not None:

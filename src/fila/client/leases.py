@@ -12,10 +12,10 @@ from fila.client.errors import FilaError, refused_settlement
 from fila.client.message import Message
 from fila.wire import bodies as b
 from fila.wire import errors as codes
-from fila.wire import hot
+from fila.wire import message_codec
 from fila.wire.bodies import OpenBatch
 from fila.wire.forms import ARROW, COUNT, MESSAGES
-from fila.wire.hot import ReceivedItem
+from fila.wire.message_codec import ReceivedItem
 
 M = TypeVar("M", bound=Message)
 
@@ -65,7 +65,7 @@ def lease_batch(
 
     def parse(reply: b.LeaseBatchResult) -> tuple[LeasedBatch[Message], list[ReceivedItem]]:
         as_arrow = reply.form == ARROW
-        received = hot.decode_delivery(reply.body) if reply.form == MESSAGES else []
+        received = message_codec.decode_delivery(reply.body) if reply.form == MESSAGES else []
         found: LeasedBatch[Message] = LeasedBatch(
             name,
             reply.again,

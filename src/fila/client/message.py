@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from fila.wire import message as body
-from fila.wire.hot import ReceivedItem
+from fila.wire.message_codec import ReceivedItem
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from fila.client.errors import FilaError, refused_enqueue
 from fila.client.outgoing import Headers, Payload, outgoing
 from fila.client.request import Encoded
 from fila.wire import bodies as b
-from fila.wire import bulk, hot
+from fila.wire import enqueue_with_codec, message_codec
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
 from fila.wire.fields import string_field
@@ -74,13 +74,17 @@ def one_id(results: list[Any]) -> str:
 def _encoded(message: NewMessage) -> bytes:
     _, field, body = outgoing(message.queue, message.headers, message.payload)
     lane = lane_of(message.fairness_key, message.weight, tuple(message.throttle_keys))
-    return field + body + bulk.options_field(message.delay_ms, message.idempotency_key, lane)
+    return (
+        field
+        + body
+        + enqueue_with_codec.options_field(message.delay_ms, message.idempotency_key, lane)
+    )
 
 
 @lru_cache(maxsize=4_096)
 def lane_of(fairness_key: str, weight: int, throttle_keys: tuple[str, ...]) -> bytes:
     """A place as it travels; remembered, because bulk writers name few often."""
-    return hot.lane_field(
+    return message_codec.lane_field(
         string_field(fairness_key, "fairness_key")[2:],
         weight,
         [string_field(key, "throttle key")[2:] for key in throttle_keys],

@@ -15,7 +15,7 @@ from fila.client.errors import FilaError, ProtocolError
 from fila.client.options import BatchMode, Options
 from fila.client.ticket import Ticket
 from fila.wire import errors as codes
-from fila.wire import hot
+from fila.wire import message_codec
 from fila.wire import opcodes as op
 from fila.wire.fields import string_field
 
@@ -96,7 +96,7 @@ class Outbox:
         """Settle a frame's items. Raises when there are more or fewer answers than items."""
         items = batch.items
         if batch.collector is self._enqueues:
-            results = hot.decode_enqueue_results(body)
+            results = message_codec.decode_enqueue_results(body)
             _check_count(len(results), len(items))
             for item, (code, text) in zip(items, results, strict=True):
                 if code == codes.OK:
@@ -104,7 +104,7 @@ class Outbox:
                 else:
                     item[2].settle(item[3], errors.refused_enqueue(code, item[4]))
         else:
-            answers = hot.decode_codes(body)
+            answers = message_codec.decode_codes(body)
             _check_count(len(answers), len(items))
             for item, code in zip(items, answers, strict=True):
                 if code == codes.OK:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from fila.client.ticket import Ticket
-from fila.wire import bodies, bulk, layouts
+from fila.wire import bodies, enqueue_with_codec, layouts
 
 # Results that are long lists have a codec of their own.
 _DECODERS: Final[dict[Any, Callable[[bytes], Any]]] = {
-    bodies.EnqueueWithResult: bulk.decode_enqueue_with_results,
+    bodies.EnqueueWithResult: enqueue_with_codec.decode_enqueue_with_results,
 }
 
 

@@ -8,7 +8,7 @@ from collections import deque
 
 from fila.client.errors import ClientClosedError, FilaError
 from fila.client.ticket import Ticket, Watched
-from fila.wire.hot import ReceivedItem
+from fila.wire.message_codec import ReceivedItem
 
 
 class Stream(Watched):

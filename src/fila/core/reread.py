@@ -1,4 +1,4 @@
-"""Reading many stored messages by their keys: what is leased, told once more.
+"""Reading many stored messages by their keys: what is leased, to deliver it once more.
 
 Owns how they are read, not their meaning. Messages leased together stand together in their lanes,
 so a scan from the first to the last of a lane finds them at a quarter of the price of single reads.

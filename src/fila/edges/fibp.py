@@ -24,11 +24,11 @@ from fila.edges.keepalive import keep_alive
 from fila.edges.lane_fields import UNKNOWN, LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
 from fila.edges.reason import clipped
-from fila.wire import bodies, errors, hot, layouts
+from fila.wire import bodies, errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
 from fila.wire.frames import Frame, FrameDecoder, encode_frames, frame_header
-from fila.wire.hot import DeliveredItem
+from fila.wire.message_codec import DeliveredItem
 from fila.wire.states import SERVER, Refusal, State, receive
 
 log = logging.getLogger("fila.fibp")
@@ -144,7 +144,7 @@ class FibpConnection(asyncio.Protocol):
         if request_id is None:
             return
         consumer_queue = self._consumers[request_id][0]
-        queue_field = hot.queue_field(consumer_queue.encode())
+        queue_field = message_codec.queue_field(consumer_queue.encode())
         leased_ms = delivery.leased_ns // _MS
         items: list[DeliveredItem] = []
         known_fields = self._lane_fields.known.get
@@ -164,7 +164,7 @@ class FibpConnection(asyncio.Protocol):
                     leased_ms,
                 )
             )
-        self._frame(op.DELIVERY, request_id, hot.encode_delivery(items), self._out.append)
+        self._frame(op.DELIVERY, request_id, message_codec.encode_delivery(items), self._out.append)
 
     def consumer_ended(self, consumer: str, why: Rejection) -> None:
         request_id = self._requests.pop(consumer, None)

@@ -17,7 +17,7 @@ from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, message_id, rea
 from fila.core.rejection import Rejection, invalid_value
 from fila.edges import arrow
 from fila.edges.lane_fields import LaneFields
-from fila.wire import bodies, bulk, errors, hot, layouts
+from fila.wire import bodies, browse_codec, errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.forms import ARROW, COUNT, MESSAGES
 
@@ -61,10 +61,10 @@ def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
     elif form == COUNT:
         body = b""
     else:
-        queue = hot.queue_field(found.queue.encode())
+        queue = message_codec.queue_field(found.queue.encode())
         leased_ms = found.leased_ns // _MS
         fields = LaneFields()
-        body = hot.encode_delivery(
+        body = message_codec.encode_delivery(
             [
                 (
                     message_id(entry),
@@ -105,18 +105,20 @@ def _page(session: Session, request: bodies.BrowsePage) -> bodies.BrowsePageResu
     if isinstance(found, Rejection):
         return found
     queue, page = found
-    encoded = bulk.encode_browsed(hot.queue_field(queue.encode()), _browsed(page.messages))
+    encoded = browse_codec.encode_browsed(
+        message_codec.queue_field(queue.encode()), _browsed(page.messages)
+    )
     return bodies.BrowsePageResult(errors.OK, len(page.messages), page.next, MESSAGES, encoded)
 
 
-def _browsed(messages: list[Seen]) -> list[bulk.BrowsedItem]:
+def _browsed(messages: list[Seen]) -> list[browse_codec.BrowsedItem]:
     fields: dict[tuple[int, int], bytes] = {}  # by lane row and weight: constant for most of a page
-    items: list[bulk.BrowsedItem] = []
+    items: list[browse_codec.BrowsedItem] = []
     for entry, lane, state in messages:
         key = (id(lane), entry[WEIGHT])
         field = fields.get(key)
         if field is None:
-            field = hot.lane_field(lane.fairness_key, entry[WEIGHT], lane.throttle_keys)
+            field = message_codec.lane_field(lane.fairness_key, entry[WEIGHT], lane.throttle_keys)
             fields[key] = field
         items.append(
             (

@@ -13,7 +13,7 @@ from fila.broker.options import Options
 from fila.broker.session import Session, Stored
 from fila.core.rejection import Rejection
 from fila.edges.queue_groups import by_queue, parse_ids, spread
-from fila.wire import bulk, errors, hot
+from fila.wire import enqueue_with_codec, errors, message_codec
 from fila.wire import opcodes as op
 from fila.wire.errors import InvalidBody
 from fila.wire.ids import id_text
@@ -26,7 +26,7 @@ _new_options: Final = tuple.__new__  # a third of the cost of calling Options
 
 def enqueue(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
     _check_count(connection, body)
-    items = hot.decode_enqueue(body)
+    items = message_codec.decode_enqueue(body)
     groups = by_queue([item[0] for item in items])
     if _forbidden(connection, request_id, groups, session.may_produce):
         return
@@ -39,14 +39,14 @@ def enqueue(connection: FibpConnection, session: Session, request_id: int, body:
         else:
             for place, id in zip(places, stored, strict=True):
                 results[place] = (0, id_text(id))
-    connection.reply(op.ENQUEUE_RESULT, request_id, hot.encode_enqueue_results(results))
+    connection.reply(op.ENQUEUE_RESULT, request_id, message_codec.encode_enqueue_results(results))
 
 
 def enqueue_with(
     connection: FibpConnection, session: Session, request_id: int, body: bytes
 ) -> None:
     _check_count(connection, body)
-    items = bulk.decode_enqueue_with(body)
+    items = enqueue_with_codec.decode_enqueue_with(body)
     groups = by_queue([item[0] for item in items])
     if _forbidden(connection, request_id, groups, session.may_produce):
         return
@@ -59,7 +59,7 @@ def enqueue_with(
         stored = answers[0][1]
         if not isinstance(stored, Rejection) and {one[0] for one in stored} == {errors.OK}:
             duplicates = bytes([one[2] for one in stored])
-            result = bulk.encode_stored([one[1] for one in stored], duplicates)
+            result = enqueue_with_codec.encode_stored([one[1] for one in stored], duplicates)
             connection.reply(op.ENQUEUE_WITH_RESULT, request_id, result)
             return
     results: list[Stored] = [(errors.OK, b"", False)] * len(items)
@@ -70,12 +70,14 @@ def enqueue_with(
             else:
                 code, id, duplicate = stored[at]
                 results[place] = (code, id_text(id) if id else b"", duplicate)
-    connection.reply(op.ENQUEUE_WITH_RESULT, request_id, bulk.encode_enqueue_with_results(results))
+    connection.reply(
+        op.ENQUEUE_WITH_RESULT, request_id, enqueue_with_codec.encode_enqueue_with_results(results)
+    )
 
 
 def ack(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
     _check_count(connection, body)
-    items = hot.decode_acks(body)
+    items = message_codec.decode_acks(body)
     groups = by_queue([item[0] for item in items])
     if _forbidden(connection, request_id, groups, session.may_consume):
         return
@@ -83,12 +85,12 @@ def ack(connection: FibpConnection, session: Session, request_id: int, body: byt
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
         spread(session.ack(queue, ids), known, places, codes)
-    connection.reply(op.ACK_RESULT, request_id, hot.encode_codes(codes))
+    connection.reply(op.ACK_RESULT, request_id, message_codec.encode_codes(codes))
 
 
 def nack(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
     _check_count(connection, body)
-    items = hot.decode_nacks(body)
+    items = message_codec.decode_nacks(body)
     groups = by_queue([item[0] for item in items])
     if _forbidden(connection, request_id, groups, session.may_consume):
         return
@@ -97,12 +99,12 @@ def nack(connection: FibpConnection, session: Session, request_id: int, body: by
         known, ids = parse_ids([items[place][1] for place in places], places)
         texts = [items[place][2].decode() for place in known]
         spread(session.nack(queue, ids, texts), known, places, codes)
-    connection.reply(op.NACK_RESULT, request_id, hot.encode_codes(codes))
+    connection.reply(op.NACK_RESULT, request_id, message_codec.encode_codes(codes))
 
 
 def release(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
     _check_count(connection, body)
-    items = bulk.decode_releases(body)
+    items = message_codec.decode_releases(body)
     groups = by_queue([item[0] for item in items])
     if _forbidden(connection, request_id, groups, session.may_consume):
         return
@@ -110,7 +112,7 @@ def release(connection: FibpConnection, session: Session, request_id: int, body:
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
         spread(session.release(queue, ids), known, places, codes)
-    connection.reply(op.RELEASE_RESULT, request_id, hot.encode_codes(codes))
+    connection.reply(op.RELEASE_RESULT, request_id, message_codec.encode_codes(codes))
 
 
 def _check_count(connection: FibpConnection, body: bytes) -> None:

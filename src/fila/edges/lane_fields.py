@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fila.core.lane import Lane
-from fila.wire import hot
+from fila.wire import message_codec
 
 LANES_MAX: Final = 65_536  # a few hundred bytes each; beyond, the cache begins anew
 UNKNOWN: Final = (-1, b"")  # no weight is negative
@@ -29,6 +29,6 @@ class LaneFields:
         """Fairness key, weight and throttle keys as they travel; remembered."""
         if len(self.known) >= LANES_MAX:
             self.known.clear()
-        field = hot.lane_field(lane.key.name, weight, lane.throttle_keys)
+        field = message_codec.lane_field(lane.key.name, weight, lane.throttle_keys)
         self.known[lane.prefix] = (weight, field)
         return field

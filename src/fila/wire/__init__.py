@@ -5,7 +5,8 @@
     errors    the error catalogue, and what the codecs raise
     bodies    one record per operation
     layouts   how every record travels; the reference codec
-    hot       the same for Enqueue, Delivery, Ack and Nack, fast
+    message_codec, enqueue_with_codec, browse_codec
+              the same for the bodies that carry messages, fast
     message   the bytes of one message: headers and payload
     ids       message ids as text
     states    which operation may arrive when

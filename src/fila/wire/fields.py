@@ -1,7 +1,8 @@
 """FIBP's types, one field at a time, with an error that names the field.
 
 Owns reading and writing of u8 … f64, bool, string, bytes, map and lists. Used where clarity counts
-more than speed; `hot` has its own walk over the same bytes. Never touches frames or sockets.
+more than speed; `message_codec` has its own walk over the same bytes. Never touches frames or
+sockets.
 """
 
 from struct import Struct

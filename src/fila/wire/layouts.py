@@ -1,9 +1,8 @@
-"""How every operation's body travels: the layouts of the table of
-operations, and the codec that follows them.
+"""How every operation's body travels: the table's layouts, and the codec that follows them.
 
 Owns `encode(body)` and `decode(type, bytes)` for all operations. It is the reference, and the only
-codec for what is not hot; `hot` walks Enqueue, Delivery, Ack and Nack faster and must agree.
-Never touches frames or sockets.
+codec for what is not hot; `message_codec` walks Enqueue, Delivery, Ack and Nack faster and must
+agree. Never touches frames or sockets.
 
 An absent optional field decodes to None and may be left out only together with all that follow it.
 """

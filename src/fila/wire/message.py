@@ -2,7 +2,7 @@
 
 The same bytes travel in Enqueue and in Delivery, so the broker cuts them out once, stores them and
 sends them on. Owns building such a slice and looking into it. The functions that look in expect a
-slice that `hot` or `layouts` has let through. Never touches frames or sockets.
+slice that `message_codec` or `layouts` has accepted. Never touches frames or sockets.
 """
 
 from collections.abc import Mapping

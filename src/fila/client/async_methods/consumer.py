@@ -8,7 +8,7 @@ from typing import Any
 from fila.client.async_methods.settling import AsyncSettling
 from fila.client.message import Message
 from fila.client.stream import Stream
-from fila.wire.hot import ReceivedItem
+from fila.wire.message_codec import ReceivedItem
 
 
 class AsyncMessage(Message):

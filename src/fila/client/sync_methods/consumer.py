@@ -9,7 +9,7 @@ from typing import Any
 from fila.client.message import Message
 from fila.client.stream import Stream
 from fila.client.sync_methods.settling import Settling
-from fila.wire.hot import ReceivedItem
+from fila.wire.message_codec import ReceivedItem
 
 
 class SyncMessage(Message):

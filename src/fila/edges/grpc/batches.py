@@ -13,7 +13,7 @@ from fila.core.rejection import Rejection
 from fila.edges import arrow
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Method, UnaryCall, parser
-from fila.edges.grpc.hot import message_prefix
+from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.grpc.status import DONE, Status, of_queue
 from fila.edges.grpc.v1 import bulk_pb2 as pb
 from fila.edges.grpc.v1 import messages_pb2

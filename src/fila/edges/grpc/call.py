@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.hot import InvalidMessage, message_prefix
+from fila.edges.grpc.message_codec import InvalidMessage, message_prefix
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.status import (
     DONE,

@@ -19,8 +19,8 @@ from fila.edges.grpc import (
     batches,
     frames,
     health,
-    hot,
     legacy,
+    message_codec,
     operations,
     options,
     reflection,
@@ -296,7 +296,7 @@ class GrpcConnection(asyncio.Protocol):
 
     def holds_too_much(self) -> bool:
         limits = self.limits
-        return self._held_bytes > limits.message_bytes_max + hot.PREFIX_BYTES or (
+        return self._held_bytes > limits.message_bytes_max + message_codec.PREFIX_BYTES or (
             self._inbound.held_bytes > limits.inbound_bytes_max
             and self._held_bytes > limits.unsent_bytes_max
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fila.edges.grpc import hot
+from fila.edges.grpc import message_codec
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Method, OneRequestCall, UnaryCall, parser
 from fila.edges.grpc.status import Status
@@ -33,7 +33,7 @@ class WatchCall(OneRequestCall):
 
     def _say(self, state: pb.HealthCheckResponse.ServingStatus) -> None:
         message = pb.HealthCheckResponse(status=state).SerializeToString()
-        self.write(hot.message_prefix(len(message)) + message)
+        self.write(message_codec.message_prefix(len(message)) + message)
 
 
 def _check(call: UnaryCall, request: pb.HealthCheckRequest) -> bytes | Status:

@@ -11,7 +11,7 @@ from typing import Final
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pool import Default
 
-from fila.edges.grpc import hot
+from fila.edges.grpc import message_codec
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, parser
 from fila.edges.grpc.status import DONE
@@ -36,7 +36,7 @@ class ReflectionCall(Call):
         request = self.parse(data)
         if request is not None:
             answer = answer_to(request).SerializeToString()
-            self.write(hot.message_prefix(len(answer)) + answer)
+            self.write(message_codec.message_prefix(len(answer)) + answer)
 
     def half_closed(self) -> None:
         self.end(DONE)

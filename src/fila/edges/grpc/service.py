@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
-from fila.edges.grpc import hot, legacy
+from fila.edges.grpc import legacy, message_codec
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
-from fila.edges.grpc.hot import DeliveryEncoder, EnqueueItem, Fault, SettleItem
+from fila.edges.grpc.message_codec import DeliveryEncoder, EnqueueItem, Fault, SettleItem
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.status import DONE, Status, of_queue
 from fila.edges.grpc.v1 import service_pb2 as pb
@@ -68,9 +68,9 @@ class EnqueueStream(Call):
             return
         items, number = request
         self.connection.broker.begin()
-        answer = hot.encode_enqueued(store(self.session, items), number)
+        answer = message_codec.encode_enqueued(store(self.session, items), number)
         self._unanswered += 1
-        self.reply(hot.message_prefix(len(answer)) + answer)
+        self.reply(message_codec.message_prefix(len(answer)) + answer)
 
     def half_closed(self) -> None:
         self._half_closed = True
@@ -190,7 +190,7 @@ def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
 
 
 def _enqueue(call: UnaryCall, request: tuple[list[EnqueueItem], int]) -> bytes:
-    return hot.encode_enqueued(store(call.session, request[0]), None)
+    return message_codec.encode_enqueued(store(call.session, request[0]), None)
 
 
 def _ack(call: UnaryCall, items: list[SettleItem]) -> bytes:
@@ -228,7 +228,7 @@ def _settle(
         for place in places:
             if codes[place] != errors.OK:
                 faults[place] = _not_found(queue, items[place][1])
-    return hot.encode_settled(faults)
+    return message_codec.encode_settled(faults)
 
 
 def _all(results: list[Any], places: list[int], fault: Fault) -> None:
@@ -254,29 +254,29 @@ def _not_found(queue: str, id: bytes) -> Fault:
 
 def _error_text(error: bytes) -> str:
     """As much of it as FIBP can carry."""
-    return error[: hot.TEXT_BYTES_MAX].decode(errors="ignore")
+    return error[: message_codec.TEXT_BYTES_MAX].decode(errors="ignore")
 
 
 METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaService/Enqueue": legacy.either_shape(
-        Method(UnaryCall, hot.decode_enqueue, _enqueue, "EnqueueRequest", 0),
-        hot.read_enqueue_item,
+        Method(UnaryCall, message_codec.decode_enqueue, _enqueue, "EnqueueRequest", 0),
+        message_codec.read_enqueue_item,
         legacy.enqueue,
     ),
     b"/fila.v1.FilaService/StreamEnqueue": Method(
-        EnqueueStream, hot.decode_enqueue, None, "StreamEnqueueRequest", 0
+        EnqueueStream, message_codec.decode_enqueue, None, "StreamEnqueueRequest", 0
     ),
     b"/fila.v1.FilaService/Consume": Method(
         ConsumeCall, parser(pb.ConsumeRequest), None, "ConsumeRequest", 65_536
     ),
     b"/fila.v1.FilaService/Ack": legacy.either_shape(
-        Method(UnaryCall, hot.decode_settlements, _ack, "AckRequest", 0),
-        hot.read_settle_item,
+        Method(UnaryCall, message_codec.decode_settlements, _ack, "AckRequest", 0),
+        message_codec.read_settle_item,
         legacy.ack,
     ),
     b"/fila.v1.FilaService/Nack": legacy.either_shape(
-        Method(UnaryCall, hot.decode_settlements, _nack, "NackRequest", 0),
-        hot.read_settle_item,
+        Method(UnaryCall, message_codec.decode_settlements, _nack, "NackRequest", 0),
+        message_codec.read_settle_item,
         legacy.nack,
     ),
 }

@@ -1,4 +1,4 @@
-"""The fast bulk codecs agree with the table of layouts, on what is right and on what is wrong."""
+"""The fast codec of EnqueueWith agrees with the layouts, on valid and on damaged bodies."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.wire import bodies as b
-from fila.wire import bulk, hot, layouts
+from fila.wire import enqueue_with_codec, layouts
 from fila.wire.errors import OK, InvalidBody
 from fila.wire.ids import id_text
 from fila.wire.message import message_body
-from tests.wire.strategies import TEXT, body_of
+from tests.wire.strategies import body_of
 
 
 @given(body_of(b.EnqueueWith))
@@ -28,7 +28,7 @@ def test_an_enqueue_with_options_is_cut_as_the_layout_says(body: Any) -> None:
         )
         for item in body.messages
     ]
-    assert bulk.decode_enqueue_with(layouts.encode(body)) == expected
+    assert enqueue_with_codec.decode_enqueue_with(layouts.encode(body)) == expected
 
 
 @given(body_of(b.EnqueueWith), st.data())
@@ -45,17 +45,17 @@ def test_a_damaged_enqueue_with_options_is_refused_by_both_or_neither(
         count = None
     if count is None:
         with pytest.raises(InvalidBody):
-            bulk.decode_enqueue_with(damaged)
+            enqueue_with_codec.decode_enqueue_with(damaged)
     else:
-        assert len(bulk.decode_enqueue_with(damaged)) == count
+        assert len(enqueue_with_codec.decode_enqueue_with(damaged)) == count
 
 
 @given(st.lists(st.tuples(st.integers(0, 255), st.booleans(), st.booleans()), max_size=5))
 def test_results_go_both_ways(drawn: list[tuple[int, bool, bool]]) -> None:
     text = b"0190a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b"
     results = [(code, text if stored else b"", known) for code, stored, known in drawn]
-    raw = bulk.encode_enqueue_with_results(results)
-    assert bulk.decode_enqueue_with_results(raw) == results
+    raw = enqueue_with_codec.encode_enqueue_with_results(results)
+    assert enqueue_with_codec.decode_enqueue_with_results(raw) == results
     record = layouts.decode(b.EnqueueWithResult, raw)
     assert [tuple(one) for one in record.results] == [(c, t.decode(), d) for c, t, d in results]
 
@@ -64,24 +64,26 @@ def test_results_go_both_ways(drawn: list[tuple[int, bool, bool]]) -> None:
 def test_results_with_ids_throughout_are_the_same_written_by_columns(
     stored: list[tuple[bytes, bool]],
 ) -> None:
-    raw = bulk.encode_stored([id for id, _ in stored], bytes([known for _, known in stored]))
+    raw = enqueue_with_codec.encode_stored(
+        [id for id, _ in stored], bytes([known for _, known in stored])
+    )
     results = [(OK, id_text(id), known) for id, known in stored]
-    assert raw == bulk.encode_enqueue_with_results(results)
-    assert bulk.decode_enqueue_with_results(raw) == results
+    assert raw == enqueue_with_codec.encode_enqueue_with_results(results)
+    assert enqueue_with_codec.decode_enqueue_with_results(raw) == results
 
 
 @given(st.integers(1, 5), st.data())
 def test_damaged_results_are_refused_by_both_or_neither(count: int, data: st.DataObject) -> None:
-    raw = bytearray(bulk.encode_stored([bytes(16)] * count, bytes(count)))
+    raw = bytearray(enqueue_with_codec.encode_stored([bytes(16)] * count, bytes(count)))
     for _ in range(data.draw(st.integers(1, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     try:
         record = layouts.decode(b.EnqueueWithResult, bytes(raw))
     except InvalidBody:
         with pytest.raises(InvalidBody):
-            bulk.decode_enqueue_with_results(bytes(raw))
+            enqueue_with_codec.decode_enqueue_with_results(bytes(raw))
     else:
-        found = bulk.decode_enqueue_with_results(bytes(raw))
+        found = enqueue_with_codec.decode_enqueue_with_results(bytes(raw))
         assert [(c, t.decode(), d) for c, t, d in found] == [tuple(one) for one in record.results]
 
 
@@ -95,7 +97,7 @@ def test_messages_of_a_bulk_writer_are_cut_one_by_one() -> None:
             + [("q", {}, "", "a")]
         )
     ]
-    found = bulk.decode_enqueue_with(layouts.encode(b.EnqueueWith(tuple(items))))
+    found = enqueue_with_codec.decode_enqueue_with(layouts.encode(b.EnqueueWith(tuple(items))))
     assert found == [
         (
             one.queue.encode(), message_body(one.headers, one.payload), 0,
@@ -103,25 +105,3 @@ def test_messages_of_a_bulk_writer_are_cut_one_by_one() -> None:
         )
         for one in items
     ]  # fmt: skip
-
-
-@given(st.lists(st.tuples(TEXT, TEXT), max_size=5))
-def test_releases_are_read_as_the_layout_says(pairs: list[tuple[str, str]]) -> None:
-    body = b.Release(tuple(b.ReleaseItem(*pair) for pair in pairs))
-    found = bulk.decode_releases(layouts.encode(body))
-    assert found == [(queue.encode(), id.encode()) for queue, id in pairs]
-
-
-@given(st.binary(max_size=60), st.dictionaries(TEXT, TEXT, max_size=3), st.integers(0, 7))
-def test_a_browsed_message_comes_back_as_it_was(
-    payload: bytes, headers: dict[str, str], state: int
-) -> None:
-    body = message_body(headers, payload)
-    lane = hot.lane_field("ü".encode(), 3, [b"t"])
-    queue = hot.queue_field(b"q")
-    raw = bulk.encode_browsed(queue, [(b"i" * 16, body, lane, 2, 11, 12, state)] * 2)
-    for seen in bulk.decode_browsed(raw):
-        assert seen[1:] == (b"q", body, "ü".encode(), 3, (b"t",), 2, 11, 12, state)
-    for cut in range(5, len(raw), 7):
-        with pytest.raises(InvalidBody):
-            bulk.decode_browsed(raw[:cut])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fila.wire import bodies as b
-from fila.wire import hot, ids, layouts, message
+from fila.wire import ids, layouts, message, message_codec
 from fila.wire.errors import InvalidBody
 from tests.wire.strategies import TEXT, body_of
 
@@ -16,7 +16,7 @@ UUIDS = st.uuids()
 
 @given(body_of(b.Enqueue))
 def test_an_enqueue_is_cut_where_the_reference_codec_cuts_it(body: b.Enqueue) -> None:
-    items = hot.decode_enqueue(layouts.encode(body))
+    items = message_codec.decode_enqueue(layouts.encode(body))
     assert len(items) == len(body.messages)
     for (queue, raw, header_bytes), expected in zip(items, body.messages, strict=True):
         assert queue.decode() == expected.queue
@@ -30,10 +30,13 @@ def test_an_enqueue_is_cut_where_the_reference_codec_cuts_it(body: b.Enqueue) ->
 @given(body_of(b.Enqueue))
 def test_an_enqueue_is_built_as_the_reference_codec_builds_it(body: b.Enqueue) -> None:
     pairs = [
-        (hot.queue_field(item.queue.encode()), message.message_body(item.headers, item.payload))
+        (
+            message_codec.queue_field(item.queue.encode()),
+            message.message_body(item.headers, item.payload),
+        )
         for item in body.messages
     ]
-    assert hot.encode_enqueue(pairs) == layouts.encode(body)
+    assert message_codec.encode_enqueue(pairs) == layouts.encode(body)
 
 
 @given(body_of(b.Delivery), st.lists(UUIDS, min_size=5, max_size=5))
@@ -44,9 +47,9 @@ def test_a_delivery_is_the_same_for_both_codecs(body: b.Delivery, uuids: list[UU
     items = [
         (
             uuid.bytes,
-            hot.queue_field(item.queue.encode()),
+            message_codec.queue_field(item.queue.encode()),
             message.message_body(item.headers, item.payload),
-            hot.lane_field(
+            message_codec.lane_field(
                 item.fairness_key.encode(),
                 item.weight,
                 [key.encode() for key in item.throttle_keys],
@@ -57,7 +60,7 @@ def test_a_delivery_is_the_same_for_both_codecs(body: b.Delivery, uuids: list[UU
         )
         for item, uuid in zip(messages, uuids, strict=False)
     ]
-    raw = hot.encode_delivery(items)
+    raw = message_codec.encode_delivery(items)
     assert raw == layouts.encode(b.Delivery(messages))
     received = tuple(
         b.DeliveryItem(
@@ -82,7 +85,7 @@ def test_a_delivery_is_the_same_for_both_codecs(body: b.Delivery, uuids: list[UU
             attempts,
             enqueued_at_ms,
             leased_at_ms,
-        ) in hot.decode_delivery(raw)
+        ) in message_codec.decode_delivery(raw)
     )
     assert received == messages
 
@@ -90,17 +93,19 @@ def test_a_delivery_is_the_same_for_both_codecs(body: b.Delivery, uuids: list[UU
 @given(body_of(b.Ack), body_of(b.Nack))
 def test_acks_and_nacks_are_the_same_for_both_codecs(acks: b.Ack, nacks: b.Nack) -> None:
     raw = layouts.encode(acks)
-    assert hot.decode_acks(raw) == [(a.queue.encode(), a.id.encode()) for a in acks.messages]
-    assert raw == hot.encode_acks(
-        [(hot.queue_field(a.queue.encode()), a.id.encode()) for a in acks.messages]
+    assert message_codec.decode_acks(raw) == [
+        (a.queue.encode(), a.id.encode()) for a in acks.messages
+    ]
+    assert raw == message_codec.encode_acks(
+        [(message_codec.queue_field(a.queue.encode()), a.id.encode()) for a in acks.messages]
     )
     raw = layouts.encode(nacks)
-    assert hot.decode_nacks(raw) == [
+    assert message_codec.decode_nacks(raw) == [
         (n.queue.encode(), n.id.encode(), n.error.encode()) for n in nacks.messages
     ]
-    assert raw == hot.encode_nacks(
+    assert raw == message_codec.encode_nacks(
         [
-            (hot.queue_field(n.queue.encode()), n.id.encode(), n.error.encode())
+            (message_codec.queue_field(n.queue.encode()), n.id.encode(), n.error.encode())
             for n in nacks.messages
         ]
     )
@@ -109,25 +114,25 @@ def test_acks_and_nacks_are_the_same_for_both_codecs(acks: b.Ack, nacks: b.Nack)
 @given(st.lists(st.integers(0, 255), max_size=20))
 def test_result_codes_are_the_same_for_both_codecs(codes: list[int]) -> None:
     raw = layouts.encode(b.AckResult(tuple(b.CodeItem(code) for code in codes)))
-    assert hot.encode_codes(codes) == raw
-    assert list(hot.decode_codes(raw)) == codes
+    assert message_codec.encode_codes(codes) == raw
+    assert list(message_codec.decode_codes(raw)) == codes
 
 
 @given(st.lists(st.tuples(st.integers(0, 255), st.just("") | UUIDS.map(str)), max_size=8))
 def test_enqueue_results_are_the_same_for_both_codecs(results: list[tuple[int, str]]) -> None:
     raw = layouts.encode(b.EnqueueResult(tuple(b.EnqueueResultItem(*pair) for pair in results)))
     pairs = [(code, text.encode()) for code, text in results]
-    assert hot.encode_enqueue_results(pairs) == raw
-    assert hot.decode_enqueue_results(raw) == pairs
+    assert message_codec.encode_enqueue_results(pairs) == raw
+    assert message_codec.decode_enqueue_results(raw) == pairs
 
 
 DECODERS: list[tuple[Callable[[bytes], Any], Any]] = [
-    (hot.decode_enqueue, b.Enqueue),
-    (hot.decode_enqueue_results, b.EnqueueResult),
-    (hot.decode_delivery, b.Delivery),
-    (hot.decode_acks, b.Ack),
-    (hot.decode_nacks, b.Nack),
-    (hot.decode_codes, b.AckResult),
+    (message_codec.decode_enqueue, b.Enqueue),
+    (message_codec.decode_enqueue_results, b.EnqueueResult),
+    (message_codec.decode_delivery, b.Delivery),
+    (message_codec.decode_acks, b.Ack),
+    (message_codec.decode_nacks, b.Nack),
+    (message_codec.decode_codes, b.AckResult),
 ]
 
 
@@ -162,15 +167,15 @@ def test_random_bytes_get_the_same_verdict_from_both(
 
 def test_long_ascii_headers_pass_though_their_lengths_are_not_ascii() -> None:
     raw = message.message_body({"k": "v" * 200, "n": "ü" * 100}, b"\xff\xfe")
-    body = hot.encode_enqueue([(hot.queue_field(b"orders"), raw)])
-    assert hot.decode_enqueue(body) == [(b"orders", raw, len(raw) - 6)]
+    body = message_codec.encode_enqueue([(message_codec.queue_field(b"orders"), raw)])
+    assert message_codec.decode_enqueue(body) == [(b"orders", raw, len(raw) - 6)]
 
 
 def test_strings_of_the_largest_size_travel() -> None:
     longest = "x" * 65535
     raw = message.message_body({longest: longest}, b"")
-    body = hot.encode_enqueue([(hot.queue_field(longest.encode()), raw)])
-    [(queue, inner, header_bytes)] = hot.decode_enqueue(body)
+    body = message_codec.encode_enqueue([(message_codec.queue_field(longest.encode()), raw)])
+    [(queue, inner, header_bytes)] = message_codec.decode_enqueue(body)
     assert queue.decode() == longest
     assert message.decode_headers(inner) == {longest: longest}
     assert header_bytes == message.header_bytes_len(inner) == len(raw) - 4
@@ -178,8 +183,8 @@ def test_strings_of_the_largest_size_travel() -> None:
 
 def test_bytes_after_the_last_message_are_ignored() -> None:
     raw = message.message_body({}, b"p")
-    body = hot.encode_enqueue([(hot.queue_field(b"q"), raw)]) + b"later"
-    assert hot.decode_enqueue(body) == [(b"q", raw, 2)]
+    body = message_codec.encode_enqueue([(message_codec.queue_field(b"q"), raw)]) + b"later"
+    assert message_codec.decode_enqueue(body) == [(b"q", raw, 2)]
 
 
 @given(UUIDS)
@@ -220,3 +225,10 @@ def test_a_message_body_gives_back_what_it_was_made_of(
     raw = message.message_body(headers, payload)
     assert message.decode_headers(raw) == headers
     assert message.payload_of(raw) == payload
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=5))
+def test_releases_are_read_as_the_layout_says(pairs: list[tuple[str, str]]) -> None:
+    body = b.Release(tuple(b.ReleaseItem(*pair) for pair in pairs))
+    found = message_codec.decode_releases(layouts.encode(body))
+    assert found == [(queue.encode(), id.encode()) for queue, id in pairs]

@@ -1,7 +1,7 @@
-"""EnqueueWith and browsed messages, written for speed: a tuple per message, never an object.
+"""EnqueueWith and its result, written for speed: a tuple per message, never an object.
 
-Owns the fast walk over the bulk bodies that carry messages. A body it refuses is read once more by
-`layouts`, which names the field that is wrong. Never touches frames or sockets.
+Owns the fast walk over these two bodies. A body it refuses is read once more by `layouts`, which
+names the field that is wrong. Never touches frames or sockets.
 """
 
 import struct
@@ -11,14 +11,12 @@ from struct import Struct
 from typing import Final
 
 from fila.wire import bodies
-from fila.wire.errors import OK, InvalidBody
-from fila.wire.fields import FieldReader, string_field, u64_field
-from fila.wire.hot import check_headers, explain
-from fila.wire.ids import id_text
+from fila.wire.errors import OK
+from fila.wire.fields import string_field, u64_field
+from fila.wire.message_codec import check_headers, explain
 
 _U32: Final = Struct(">I")
 _DELAY: Final = Struct(">QH")  # with the length of the idempotency key
-_BROWSED: Final = Struct(">IQQB")
 _ID_LENGTH: Final = b"\x00\x24"
 _STORED_BYTES: Final = 40  # of a result with an id: code, length, text, duplicate
 # Where each character of an id's text stands in a result, and in hexadecimal groups of four.
@@ -29,16 +27,9 @@ _ID_COLUMNS: Final = [
 # (queue, message body, delay_ms, idempotency key, fairness key, weight, throttle keys)
 EnqueuedWithItem = tuple[bytes, bytes, int, bytes, bytes, int, tuple[bytes, ...]]
 
-# (id, message body, lane_field, attempts, enqueued_at_ms, ready_at_ms, state)
-BrowsedItem = tuple[bytes, bytes, bytes, int, int, int, int]
-
-# (id text, queue, message body, fairness key, weight, throttle keys, attempts, enqueued_at_ms,
-#  ready_at_ms, state), as a client receives it
-SeenItem = tuple[bytes, bytes, bytes, bytes, int, tuple[bytes, ...], int, int, int, int]
-
 
 def options_field(delay_ms: int, idempotency_key: str | bytes, lane: bytes) -> bytes:
-    """What follows the payload in an EnqueueWith; `lane` is a `hot.lane_field`."""
+    """What follows the payload in an EnqueueWith; `lane` is a `message_codec.lane_field`."""
     if not idempotency_key:
         return u64_field(delay_ms, "delay_ms") + b"\x00\x00" + lane
     return u64_field(delay_ms, "delay_ms") + string_field(idempotency_key, "idempotency_key") + lane
@@ -48,11 +39,11 @@ def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
     """Cut an EnqueueWith into its messages. Structure and UTF-8 are checked, nothing is decoded.
 
     Bulk writers say the same of thousands of messages: what begins like the message before, without
-    headers, is not read again, and neither is a place that was seen already.
+    headers, is not read again, and neither is an assignment that was seen already.
     """
     items: list[EnqueuedWithItem] = []
     size = len(body)
-    places: dict[bytes, tuple[bytes, int, tuple[bytes, ...]]] = {}
+    assignments: dict[bytes, tuple[bytes, int, tuple[bytes, ...]]] = {}
     queue = b""
     bare = b""  # the queue's name and no headers, as the message before began
     bare_bytes = 0
@@ -95,19 +86,19 @@ def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
             if end > size:
                 raise explain(bodies.EnqueueWith, body)
             field = body[position:end]
-            place = places.get(field)
-            if place is None:
-                place = places[field] = _place(field)
+            assignment = assignments.get(field)
+            if assignment is None:
+                assignment = assignments[field] = _assignment(field)
             position = end
-            fairness_key, weight, throttle_keys = place
+            fairness_key, weight, throttle_keys = assignment
             items.append((queue, message, delay_ms, key, fairness_key, weight, throttle_keys))
     except (IndexError, struct.error, UnicodeDecodeError):
         raise explain(bodies.EnqueueWith, body) from None
     return items
 
 
-def _place(field: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
-    """The fairness key, weight and throttle keys of a `hot.lane_field`."""
+def _assignment(field: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
+    """The fairness key, weight and throttle keys of a `message_codec.lane_field`."""
     position = 2 + (field[0] << 8 | field[1])
     fairness_key = field[2:position]
     (weight,) = _U32.unpack_from(field, position)
@@ -182,88 +173,3 @@ def _is_table(body: bytes, count: int) -> bool:
         and body[6::step] == _ID_LENGTH[1:] * count
         and not body[step + 3 :: step].strip(b"\x00\x01")
     )
-
-
-def encode_browsed(queue: bytes, items: Sequence[BrowsedItem]) -> bytes:
-    """The messages of a page; `queue` is a `hot.queue_field`."""
-    parts = [_U32.pack(len(items))]
-    pack = _BROWSED.pack
-    for id16, body, lane, attempts, enqueued_at_ms, ready_at_ms, state in items:
-        parts += (
-            _ID_LENGTH,
-            id_text(id16),
-            queue,
-            body,
-            lane,
-            pack(attempts, enqueued_at_ms, ready_at_ms, state),
-        )
-    return b"".join(parts)
-
-
-def decode_browsed(body: bytes) -> list[SeenItem]:
-    """The messages of a page, their bodies untouched. Raises InvalidBody."""
-    items: list[SeenItem] = []
-    size = len(body)
-    try:
-        (count,) = _U32.unpack_from(body, 0)
-        position = 4
-        for _ in range(count):
-            start = position + 2
-            position = start + (body[position] << 8 | body[position + 1])
-            message_id = body[start:position]
-            start = position + 2
-            position = start + (body[position] << 8 | body[position + 1])
-            queue = body[start:position]
-            start = position
-            fields = (body[position] << 8 | body[position + 1]) * 2
-            position += 2
-            for _ in range(fields):
-                position += 2 + (body[position] << 8 | body[position + 1])
-            check_headers(body, start, fields)
-            position += 4 + _U32.unpack_from(body, position)[0]
-            message = body[start:position]
-            start = position + 2
-            position = start + (body[position] << 8 | body[position + 1])
-            fairness_key = body[start:position]
-            (weight,) = _U32.unpack_from(body, position)
-            throttles = body[position + 4] << 8 | body[position + 5]
-            position += 6
-            keys: list[bytes] = []
-            for _ in range(throttles):
-                start = position + 2
-                position = start + (body[position] << 8 | body[position + 1])
-                keys.append(body[start:position])
-            attempts, enqueued_at_ms, ready_at_ms, state = _BROWSED.unpack_from(body, position)
-            position += 21
-            for text in (message_id, queue, fairness_key, *keys):
-                text.decode()
-            items.append(
-                (
-                    message_id,
-                    queue,
-                    message,
-                    fairness_key,
-                    weight,
-                    tuple(keys),
-                    attempts,
-                    enqueued_at_ms,
-                    ready_at_ms,
-                    state,
-                )
-            )
-    except (IndexError, struct.error, UnicodeDecodeError):
-        raise InvalidBody(f"body: message {len(items)} of a page does not parse") from None
-    if position > size:
-        raise InvalidBody("body: the last message of a page is cut short")
-    return items
-
-
-def decode_releases(body: bytes) -> list[tuple[bytes, bytes]]:
-    """The (queue, id text) pairs of a Release."""
-    reader = FieldReader(body)
-    count = reader.count(reader.u32("messages"), 4, "messages")
-    found = []
-    for index in range(count):
-        queue = reader.string(f"messages[{index}].queue").encode()
-        found.append((queue, reader.string(f"messages[{index}].id").encode()))
-    return found

@@ -1,4 +1,4 @@
-"""Enqueue, Delivery, Ack and Nack, written for speed: a tuple per message, never an object.
+"""Enqueue, Delivery, Ack, Nack and Release, written for speed: a tuple per message, no object.
 
 Owns the fast walk over the bodies that carry messages. A body the fast walk refuses is read once
 more by `layouts`, which knows how to name the field that is wrong. Never touches frames or sockets.
@@ -11,7 +11,7 @@ from typing import Final
 
 from fila.wire import bodies, layouts
 from fila.wire.errors import InvalidBody
-from fila.wire.fields import string_field, u32_field
+from fila.wire.fields import FieldReader, string_field, u32_field
 from fila.wire.ids import id_text
 
 _U32: Final = Struct(">I")
@@ -287,13 +287,24 @@ def encode_nacks(items: Sequence[tuple[bytes, bytes, bytes]]) -> bytes:
     return b"".join(parts)
 
 
+def decode_releases(body: bytes) -> list[tuple[bytes, bytes]]:
+    """The (queue, id text) pairs of a Release."""
+    reader = FieldReader(body)
+    count = reader.count(reader.u32("messages"), 4, "messages")
+    found = []
+    for index in range(count):
+        queue = reader.string(f"messages[{index}].queue").encode()
+        found.append((queue, reader.string(f"messages[{index}].id").encode()))
+    return found
+
+
 def encode_codes(codes: Sequence[int]) -> bytes:
-    """An AckResult or NackResult."""
+    """An AckResult, NackResult or ReleaseResult."""
     return _U32.pack(len(codes)) + bytes(codes)
 
 
 def decode_codes(body: bytes) -> bytes:
-    """The codes of an AckResult or NackResult, one byte each."""
+    """The codes of an AckResult, NackResult or ReleaseResult, one byte each."""
     if len(body) < 4 or _U32.unpack_from(body, 0)[0] > len(body) - 4:
         raise explain(bodies.AckResult, body)
     return body[4 : 4 + _U32.unpack_from(body, 0)[0]]

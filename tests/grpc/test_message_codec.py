@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fila.core.effect import Delivery
-from fila.edges.grpc import hot
-from fila.edges.grpc.hot import DeliveryEncoder, InvalidMessage
+from fila.edges.grpc import message_codec
+from fila.edges.grpc.message_codec import DeliveryEncoder, InvalidMessage
 from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.wire.ids import id_text
 from fila.wire.message import decode_headers, message_body, payload_of
@@ -30,7 +30,7 @@ def test_a_request_means_what_the_generated_class_says(
     wanted: list[pb.EnqueueMessage], number: int
 ) -> None:
     request = pb.StreamEnqueueRequest(messages=wanted, sequence_number=number)
-    items, found = hot.decode_enqueue(request.SerializeToString(), MANY)
+    items, found = message_codec.decode_enqueue(request.SerializeToString(), MANY)
     assert found == number
     assert len(items) == len(wanted)
     for (queue, body), message in zip(items, wanted, strict=True):
@@ -42,7 +42,9 @@ def test_a_request_means_what_the_generated_class_says(
 
 @given(st.lists(st.builds(pb.NackMessage, queue=texts, message_id=texts, error=long_texts)))
 def test_settlements_mean_what_the_generated_class_says(wanted: list[pb.NackMessage]) -> None:
-    found = hot.decode_settlements(pb.NackRequest(messages=wanted).SerializeToString(), MANY)
+    found = message_codec.decode_settlements(
+        pb.NackRequest(messages=wanted).SerializeToString(), MANY
+    )
     assert [(queue.decode(), id.decode(), error.decode()) for queue, id, error in found] == [
         (one.queue, one.message_id, one.error) for one in wanted
     ]
@@ -62,8 +64,8 @@ values = st.one_of(st.integers(0, 12), st.integers(0, 2**64 - 1))
 def padded(value: int, extra: bytes) -> bytes:
     """A varint, with bytes at its end that say nothing."""
     if not extra:
-        return hot.varint(value)
-    digits = bytearray(hot.varint(value))
+        return message_codec.varint(value)
+    digits = bytearray(message_codec.varint(value))
     digits[-1] |= 0x80
     return bytes(digits) + extra[1:] + b"\x00"
 
@@ -81,7 +83,7 @@ fields = st.builds(
 nearly = st.recursive(
     st.lists(fields, max_size=4).map(b"".join),
     lambda inner: st.builds(
-        lambda tag, body, more: bytes((tag,)) + hot.varint(len(body)) + body + more,
+        lambda tag, body, more: bytes((tag,)) + message_codec.varint(len(body)) + body + more,
         st.sampled_from((0x0A, 0x12, 0x1A)),
         inner,
         inner,
@@ -116,7 +118,7 @@ def _only_generated_classes_read(refusal: InvalidMessage) -> bool:
 @given(st.one_of(st.binary(max_size=200), nearly))
 def test_bytes_the_generated_class_refuses_are_refused_and_others_read_alike(data: bytes) -> None:
     try:
-        items, number = hot.decode_enqueue(data, MANY)
+        items, number = message_codec.decode_enqueue(data, MANY)
     except InvalidMessage as error:
         if not _only_generated_classes_read(error):
             with pytest.raises(Exception, match="Error parsing"):
@@ -138,7 +140,7 @@ def test_settlements_the_generated_class_refuses_are_refused_and_others_read_ali
     data: bytes,
 ) -> None:
     try:
-        items = hot.decode_settlements(data, MANY)
+        items = message_codec.decode_settlements(data, MANY)
     except InvalidMessage as error:
         if not _only_generated_classes_read(error):
             with pytest.raises(Exception, match="Error parsing"):
@@ -161,7 +163,7 @@ def test_a_request_cut_short_is_refused_or_reads_as_less(
     whole = pb.EnqueueRequest(messages=wanted).SerializeToString()
     cut = whole[: data.draw(st.integers(0, len(whole)))]
     try:
-        items, _ = hot.decode_enqueue(cut, MANY)
+        items, _ = message_codec.decode_enqueue(cut, MANY)
     except InvalidMessage:
         with pytest.raises(Exception, match="Error parsing"):
             pb.EnqueueRequest.FromString(cut)
@@ -173,32 +175,34 @@ def test_unknown_fields_are_skipped() -> None:
     known = pb.EnqueueMessage(queue="q", payload=b"p", headers={"a": "b"}).SerializeToString()
     unknown = b"\x48\xff\x01" + b"\x51" + bytes(8) + b"\x5a\x03abc" + b"\x65" + bytes(4)
     inner = unknown + known + unknown
-    request = unknown + b"\x0a" + hot.varint(len(inner)) + inner + unknown
-    ((queue, body),), number = hot.decode_enqueue(request, MANY)
+    request = unknown + b"\x0a" + message_codec.varint(len(inner)) + inner + unknown
+    ((queue, body),), number = message_codec.decode_enqueue(request, MANY)
     assert (queue, number) == (b"q", 0)
     assert body == message_body({"a": "b"}, b"p")
 
 
 def test_the_last_of_two_values_counts() -> None:
     inner = b"\x0a\x01a\x0a\x01b\x1a\x01x\x1a\x01y"
-    ((queue, body),), _ = hot.decode_enqueue(b"\x0a" + hot.varint(len(inner)) + inner, MANY)
+    ((queue, body),), _ = message_codec.decode_enqueue(
+        b"\x0a" + message_codec.varint(len(inner)) + inner, MANY
+    )
     assert (queue, payload_of(body or b"")) == (b"b", b"y")
 
 
 def test_text_that_is_not_utf_8_is_refused() -> None:
     for inner in (b"\x0a\x01\xff", b"\x12\x03\x0a\x01\xff", b"\x12\x03\x12\x01\xff"):
         with pytest.raises(InvalidMessage, match="UTF-8"):
-            hot.decode_enqueue(b"\x0a" + hot.varint(len(inner)) + inner, MANY)
+            message_codec.decode_enqueue(b"\x0a" + message_codec.varint(len(inner)) + inner, MANY)
     with pytest.raises(InvalidMessage, match="UTF-8"):
-        hot.decode_settlements(b"\x0a\x03\x12\x01\xff", MANY)
+        message_codec.decode_settlements(b"\x0a\x03\x12\x01\xff", MANY)
 
 
 def test_a_request_with_more_items_than_allowed_is_refused_at_the_limit() -> None:
     with pytest.raises(InvalidMessage, match="may hold 10 messages"):
-        hot.decode_enqueue(b"\x0a\x00" * 11, 10)
+        message_codec.decode_enqueue(b"\x0a\x00" * 11, 10)
     with pytest.raises(InvalidMessage, match="may hold 10 messages"):
-        hot.decode_settlements(b"\x0a\x00" * 11, 10)
-    assert len(hot.decode_enqueue(b"\x0a\x00" * 10, 10)[0]) == 10
+        message_codec.decode_settlements(b"\x0a\x00" * 11, 10)
+    assert len(message_codec.decode_enqueue(b"\x0a\x00" * 10, 10)[0]) == 10
 
 
 @pytest.mark.parametrize(
@@ -208,7 +212,7 @@ def test_a_request_with_more_items_than_allowed_is_refused_at_the_limit() -> Non
 )
 def test_headers_that_fit_no_message_leave_the_item_without_a_body(fields: dict[str, str]) -> None:
     request = pb.EnqueueRequest(messages=[pb.EnqueueMessage(queue="q", headers=fields)])
-    items, _ = hot.decode_enqueue(request.SerializeToString(), MANY)
+    items, _ = message_codec.decode_enqueue(request.SerializeToString(), MANY)
     assert items == [(b"q", None)]
 
 
@@ -217,7 +221,7 @@ def test_headers_that_fit_no_message_leave_the_item_without_a_body(fields: dict[
     st.one_of(st.none(), numbers),
 )
 def test_enqueue_results_read_as_they_were_meant(results: list[Any], number: int | None) -> None:
-    data = hot.encode_enqueued(results, number)
+    data = message_codec.encode_enqueued(results, number)
     if number is None:
         response: Any = pb.EnqueueResponse.FromString(data)
     else:
@@ -235,8 +239,8 @@ def test_enqueue_results_read_as_they_were_meant(results: list[Any], number: int
 @given(st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 3), texts)), max_size=5))
 def test_settlement_results_read_as_they_were_meant(faults: list[Any]) -> None:
     responses: list[Any] = [
-        pb.AckResponse.FromString(hot.encode_settled(faults)),
-        pb.NackResponse.FromString(hot.encode_settled(faults)),
+        pb.AckResponse.FromString(message_codec.encode_settled(faults)),
+        pb.NackResponse.FromString(message_codec.encode_settled(faults)),
     ]
     for response in responses:
         assert len(response.results) == len(faults)
