@@ -224,10 +224,10 @@ class World:
                 assert result is None or isinstance(result, (b.GetConfigResult, FilaError, *known))
         for stream in self.consumers:
             assert len(stream.buffer) <= stream.prefetch
-        outbox = self.exchange._outbox
-        assert outbox._in_flight_bytes == 0
-        assert not outbox._parked
-        assert all(collector.frames_in_flight == 0 for collector in outbox._collectors)
+        sender = self.exchange._sender
+        assert sender._in_flight_bytes == 0
+        assert not sender._without_room
+        assert all(collector.frames_in_flight == 0 for collector in sender._collectors)
         assert set(self.exchange._pending) == {stream.request_id for stream in self.consumers}
 
 

@@ -212,4 +212,4 @@ def test_a_message_is_released_by_itself(
 
 
 def _waiting(client: Any) -> int:
-    return len(client._link.exchange._outbox._enqueues._items)
+    return len(client._link.exchange._sender._enqueues._items)

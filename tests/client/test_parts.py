@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fila
 from fila.client import errors
 from fila.client.address import Address, parse_address
-from fila.client.batch import ENOUGH, Collector, Item
+from fila.client.batching import ENOUGH, Collector, Item
 from fila.client.options import Options, check_prefetch
 from fila.client.outgoing import CHUNK_MESSAGES, chunks
 from fila.client.reconnect import Backoff

@@ -20,13 +20,13 @@ from typing import Any
 
 HEALTHY = "127.0.0.2"  # connections from here are left alone
 RATE = 0.02  # of all calls of a planted function
-RARE = ("fila.edges.door:", "h11:")  # called seldom, so they fail more often
+RARE = ("fila.edges.protocol_detection:", "h11:")  # called seldom, so they fail more often
 RARE_RATE = 0.1
 SAID = "planted failures: "
 
 # Whatever reads a client's bytes, and what encodes an answer once the command was applied.
 PLACES = (
-    "fila.edges.door:Doorway._look",
+    "fila.edges.protocol_detection:ProtocolDetector._detect",
     "fila.wire.frames:FrameDecoder.feed",
     "fila.wire.layouts:decode",
     "fila.wire.message_codec:decode_enqueue",
@@ -46,7 +46,7 @@ PLACES = (
     "h11:Connection.next_event",
 )
 READERS = (
-    "fila.edges.door:Doorway.data_received",
+    "fila.edges.protocol_detection:ProtocolDetector.data_received",
     "fila.edges.fibp:FibpConnection.data_received",
     "fila.edges.grpc.connection:GrpcConnection.data_received",
     "fila.edges.http.connection:HttpConnection.data_received",

@@ -33,7 +33,7 @@ def test_decoders_that_fail_cost_the_attacker_its_connection_and_nobody_else(
         fuzz.check_planted()
         assert report.broken == [], report.text()
         assert report.failed > 50
-        assert all(report.failed_by[protocol] for protocol in ("fibp", "grpc", "http", "door"))
+        assert all(report.failed_by[protocol] for protocol in ("fibp", "grpc", "http", "unknown"))
         assert report.answers["InternalError"] > 0
         assert report.healthy_rounds > 20
 

@@ -364,18 +364,20 @@ class Broker:
         return self._turn.purge(queue, fairness_key, who, done)
 
     def pause_queue(self, queue: str, reason: str, who: str) -> Rejection | None:
-        return self._stop(PauseQueue(queue, reason, who))
+        return self._pause_or_resume(PauseQueue(queue, reason, who))
 
     def resume_queue(self, queue: str, who: str) -> Rejection | None:
-        return self._stop(ResumeQueue(queue, who))
+        return self._pause_or_resume(ResumeQueue(queue, who))
 
     def pause_key(self, queue: str, key: bytes, reason: str, who: str) -> Rejection | None:
-        return self._stop(PauseKey(queue, key, reason, who))
+        return self._pause_or_resume(PauseKey(queue, key, reason, who))
 
     def resume_key(self, queue: str, key: bytes, who: str) -> Rejection | None:
-        return self._stop(ResumeKey(queue, key, who))
+        return self._pause_or_resume(ResumeKey(queue, key, who))
 
-    def _stop(self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey) -> Rejection | None:
+    def _pause_or_resume(
+        self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey
+    ) -> Rejection | None:
         self.begin()
         reply = self._turn.apply(command)
         return reply if isinstance(reply, Rejection) else None

@@ -32,7 +32,7 @@ Stored = tuple[int, bytes, bool]
 _EXPIRY_CHECK_S_MAX = 86_400.0
 
 
-class Door(Sink, Protocol):
+class ClientConnection(Sink, Protocol):
     """A connection as its session sees it."""
 
     def expelled(self, why: Rejection) -> None:
@@ -58,8 +58,8 @@ class Sessions:
         self.tracer: Tracer | None = None
         self._open: set[Session] = set()
 
-    def open(self, door: Door, peer: str) -> Session:
-        session = Session(self, door, peer)
+    def open(self, connection: ClientConnection, peer: str) -> Session:
+        session = Session(self, connection, peer)
         self._open.add(session)
         return session
 
@@ -77,12 +77,12 @@ class Sessions:
 
 
 class Session:
-    def __init__(self, sessions: Sessions, door: Door, peer: str) -> None:
+    def __init__(self, sessions: Sessions, connection: ClientConnection, peer: str) -> None:
         self.sessions = sessions
         self.broker = sessions.broker
         self.browser = sessions.browser
         self.guard = sessions.guard
-        self._door = door
+        self._connection = connection
         self.peer = peer
         self.number = self.broker.next_connection()
         self.identity = Identity("", False, "nobody yet")
@@ -109,7 +109,7 @@ class Session:
         gone = self.guard.still_valid(self.identity, self.sessions.now_ms())
         if gone is not None:
             self.leave_all(release=False)
-            self._door.expelled(gone)
+            self._connection.expelled(gone)
             return False
         self.leases.recheck()
         for consumer, queue in list(self._consumers.items()):
@@ -207,7 +207,7 @@ class Session:
         refused = self.may_consume(queue)
         if refused is not None:
             return refused
-        consumer = self.broker.consume(queue, self.number, self._door, prefetch)
+        consumer = self.broker.consume(queue, self.number, self._connection, prefetch)
         if not isinstance(consumer, Rejection):
             self._consumers[consumer] = queue
             if self._held:
@@ -293,5 +293,5 @@ class Session:
         audit.info("done", extra={"who": self.identity.label, "peer": self.peer, "action": what})
 
     def _end(self, consumer: str, why: Rejection) -> None:
-        self._door.consumer_ended(consumer, why)
-        self._door.flush()
+        self._connection.consumer_ended(consumer, why)
+        self._connection.flush()

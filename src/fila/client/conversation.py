@@ -6,8 +6,8 @@ may be sent is the exchange's decision.
 
 from fila.client.address import Address
 from fila.client.errors import ProtocolError
-from fila.client.outbox import InFlight
 from fila.client.request import Request
+from fila.client.sender import InFlight
 from fila.client.stream import Leaving, Stream
 from fila.wire import bodies, layouts, message_codec
 from fila.wire import opcodes as op

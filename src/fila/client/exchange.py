@@ -30,9 +30,9 @@ from fila.client.errors import (
 from fila.client.event import ConnectionEvent, EventKind
 from fila.client.keepalive import KeepAlive, Pulse
 from fila.client.options import ASSEMBLY_BYTES_MAX, STABLE_AFTER_S, Options
-from fila.client.outbox import InFlight, Outbox, Outgoing
 from fila.client.reconnect import Backoff
 from fila.client.request import Request
+from fila.client.sender import InFlight, Outgoing, Sender
 from fila.client.stream import Leaving, Stream
 from fila.client.ticket import Tally, Ticket, single
 from fila.wire import bodies, layouts, message_codec, states
@@ -75,7 +75,7 @@ class Exchange(Conversation):
         self._decoder = FrameDecoder()
         self._requests: deque[Request] = deque()  # waiting for a connection
         self._streams: dict[Stream, None] = {}
-        self._outbox = Outbox(options, self._send_batch)
+        self._sender = Sender(options, self._send_batch)
 
     @property
     def address(self) -> Address:
@@ -90,17 +90,17 @@ class Exchange(Conversation):
         if self._closing is not None:
             ticket.refuse(len(messages), self._closing)
             return
-        self._outbox.enqueue(messages, ticket, now)
+        self._sender.enqueue(messages, ticket, now)
         self._refuse_if_ended()
 
     def ack(self, queue: str, field: bytes, ids: list[str], ticket: Ticket, now: float) -> None:
-        self._outbox.ack(queue, field, ids, ticket, now)
+        self._sender.ack(queue, field, ids, ticket, now)
         self._refuse_if_ended()
 
     def nack(
         self, queue: str, field: bytes, ids: list[str], error: str, ticket: Ticket, now: float
     ) -> None:
-        self._outbox.nack(queue, field, ids, error, ticket, now)
+        self._sender.nack(queue, field, ids, error, ticket, now)
         self._refuse_if_ended()
 
     def request(self, request: Request) -> None:
@@ -134,7 +134,7 @@ class Exchange(Conversation):
     def abandon(self, ticket: Ticket) -> None:
         """Nobody waits for this call any more: what was not sent yet never will be."""
         ticket.abandon()
-        self._outbox.forget(ticket)
+        self._sender.forget(ticket)
         self._requests = deque(r for r in self._requests if r.ticket is not ticket)
         self._look_whether_drained()
 
@@ -152,7 +152,7 @@ class Exchange(Conversation):
             self._drained = single()
             for stream in list(self._streams):
                 self.cancel(stream)
-            self._outbox.hurry()
+            self._sender.hurry()
             self._look_whether_drained()
         return self._drained
 
@@ -249,7 +249,7 @@ class Exchange(Conversation):
     def pump(self, now: float) -> None:
         """Turn what has been collected into frames, as far as it is time for them."""
         if self._ready:
-            self._outbox.pump(now)
+            self._sender.pump(now)
 
     def tick(self, now: float, unsent_bytes: int) -> None:
         """Time has passed: send what lingered, keep the connection alive, subscribe again.
@@ -289,7 +289,7 @@ class Exchange(Conversation):
         deadline = self._keepalive.deadline()
         if self._moving_since is not None:
             deadline = min(deadline, self._moving_since + _MOVE_S)
-        lingering = self._outbox.next_deadline()
+        lingering = self._sender.next_deadline()
         if lingering is not None:
             deadline = min(deadline, lingering)
         for stream in self._streams:
@@ -349,7 +349,7 @@ class Exchange(Conversation):
             return  # of a stream just cancelled
         if isinstance(pending, InFlight):
             expect_reply(self.address, pending.collector.opcode, opcode)
-            self._outbox.answered(pending, body, now)
+            self._sender.answered(pending, body, now)
             del self._pending[request_id]
         elif isinstance(pending, Request):
             expect_reply(self.address, pending.opcode, opcode)
@@ -370,7 +370,7 @@ class Exchange(Conversation):
         if pending is None:
             self._complaint = str(error)
         elif isinstance(pending, InFlight):
-            self._outbox.refused(pending, error, now)
+            self._sender.refused(pending, error, now)
         elif isinstance(pending, Request):
             pending.ticket.settle(0, error)
         elif isinstance(pending, Leaving):
@@ -391,7 +391,7 @@ class Exchange(Conversation):
         if self._moving_since is None:
             self._moving_since = now
         if isinstance(refused, InFlight):
-            self._outbox.again(refused)
+            self._sender.again(refused)
         elif isinstance(refused, Request):
             self._requests.append(refused)
         elif isinstance(refused, Leaving):
@@ -417,7 +417,7 @@ class Exchange(Conversation):
         self.events.append(ConnectionEvent(kind, str(self.address), reason))
 
     def _look_whether_drained(self) -> None:
-        if self._drained is None or self._requests or self._outbox.busy:
+        if self._drained is None or self._requests or self._sender.busy:
             return
         if not any(not isinstance(one, Stream) for one in self._pending.values()):
             self._drained.settle(0, None)
@@ -426,7 +426,7 @@ class Exchange(Conversation):
         pending, self._pending = self._pending, {}
         for waiting in pending.values():
             if isinstance(waiting, InFlight):
-                self._outbox.lost(waiting, error, now)
+                self._sender.lost(waiting, error, now)
             elif isinstance(waiting, Request):
                 if waiting.repeatable and not waiting.ticket.abandoned:
                     self._requests.append(waiting)
@@ -439,7 +439,7 @@ class Exchange(Conversation):
         self._ended = error
         self.connect_at = None
         self._fail_pending(error, self._keepalive.heard_at)
-        self._outbox.end(error)
+        self._sender.end(error)
         while self._requests:
             self._requests.popleft().ticket.settle(0, error)
         streams, self._streams = self._streams, {}

@@ -18,9 +18,9 @@ from typing import Any
 
 from fila.client.calls import Call
 from fila.client.exchange import Exchange
-from fila.client.outbox import Outgoing
 from fila.client.outgoing import queue_field
 from fila.client.request import Request
+from fila.client.sender import Outgoing
 from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 

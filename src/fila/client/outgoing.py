@@ -8,7 +8,7 @@ would refuse what it does not expect before it could say what is wrong.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from fila.client.outbox import Outgoing
+from fila.client.sender import Outgoing
 from fila.wire.fields import string_field
 from fila.wire.message import message_body
 

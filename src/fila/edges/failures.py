@@ -16,20 +16,20 @@ log = logging.getLogger("fila.edges")
 FIBP: Final = "fibp"
 GRPC: Final = "grpc"
 HTTP: Final = "http"
-DOOR: Final = "door"  # it was not known yet which protocol the connection speaks
+UNKNOWN: Final = "unknown"  # the connection's protocol was not detected yet
 
 _PLACES_MAX: Final = 64  # told with a traceback; a client must not be able to fill the disk
 
 
 class Failures:
     def __init__(self) -> None:
-        self.counts: dict[str, int] = dict.fromkeys((FIBP, GRPC, HTTP, DOOR), 0)
+        self.counts: dict[str, int] = dict.fromkeys((FIBP, GRPC, HTTP, UNKNOWN), 0)
         self._told: set[tuple[type[BaseException], object, int]] = set()
 
     def tell(self, protocol: str, peer: str, error: BaseException) -> None:
         """One line for each; where it came from, once for each place that fails."""
         self.counts[protocol] += 1
-        place = (type(error), *_place(error.__traceback__))
+        place = (type(error), *_location(error.__traceback__))
         fresh = place not in self._told and len(self._told) < _PLACES_MAX
         if fresh:
             self._told.add(place)
@@ -40,7 +40,7 @@ class Failures:
         )
 
 
-def _place(trace: TracebackType | None) -> tuple[object, int]:
+def _location(trace: TracebackType | None) -> tuple[object, int]:
     if trace is None:
         return None, 0
     while trace.tb_next is not None:

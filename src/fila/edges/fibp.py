@@ -51,7 +51,7 @@ class FibpConnection(asyncio.Protocol):
         self._inbound = inbound or Inbound()
         self._lane_fields = lane_fields or LaneFields()
         self._failures = failed or Failures()
-        self._held_bytes = 0  # this connection's part of it
+        self._buffered_bytes = 0  # this connection's part of it
         self.broker = sessions.broker
         self._sessions = sessions
         self.limits = limits
@@ -96,7 +96,7 @@ class FibpConnection(asyncio.Protocol):
             self._backlog += self._decoder.feed(data)
             self._backlog_errors += self._decoder.take_errors()
             self._work()
-            self._hold_inbound(self._decoder.buffered_bytes)
+            self._count_buffered(self._decoder.buffered_bytes)
         except Exception as error:
             self._fail(error)
 
@@ -233,14 +233,14 @@ class FibpConnection(asyncio.Protocol):
                 if error.fatal:
                     self._end()
 
-    def _hold_inbound(self, held_bytes: int) -> None:
+    def _count_buffered(self, buffered_bytes: int) -> None:
         """Keep the sum over all connections, and send away who takes it over the limit."""
         inbound = self._inbound
-        inbound.held_bytes += held_bytes - self._held_bytes
-        self._held_bytes = held_bytes
+        inbound.buffered_bytes += buffered_bytes - self._buffered_bytes
+        self._buffered_bytes = buffered_bytes
         if (
-            inbound.held_bytes > self.limits.inbound_bytes_max
-            and held_bytes > self.limits.unsent_bytes_max
+            inbound.buffered_bytes > self.limits.inbound_bytes_max
+            and buffered_bytes > self.limits.unsent_bytes_max
             and self._state is not State.CLOSED
         ):
             text = "too many large messages are arriving at once; try again later"
@@ -425,7 +425,7 @@ class FibpConnection(asyncio.Protocol):
         self._decoder = FrameDecoder()
         self._backlog.clear()
         self._backlog_errors = []
-        self._hold_inbound(0)
+        self._count_buffered(0)
 
     def _close(self) -> None:
         transport = self._transport

@@ -26,7 +26,7 @@ class ConnectionLimits(NamedTuple):
 class Inbound:
     """Bytes of messages that have not arrived whole, on all connections together."""
 
-    __slots__ = ("held_bytes",)
+    __slots__ = ("buffered_bytes",)
 
     def __init__(self) -> None:
-        self.held_bytes = 0
+        self.buffered_bytes = 0

@@ -8,13 +8,13 @@ import socket
 import ssl
 
 from fila.broker.session import Sessions
-from fila.edges.door import Connection, Doorway, TurnedAway
 from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.lane_fields import LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
+from fila.edges.protocol_detection import Connection, ProtocolDetector, TurnedAway
 
 log = logging.getLogger("fila.listener")
 
@@ -43,7 +43,7 @@ class Listener:
 
     def inbound_bytes(self) -> int:
         """Bytes of requests that have not arrived whole."""
-        return self._inbound.held_bytes
+        return self._inbound.buffered_bytes
 
     def connections(self) -> int:
         return len(self._connections)
@@ -84,7 +84,7 @@ class Listener:
         self._full = full
         if full:
             return TurnedAway(self._connections_max)
-        return Doorway(
+        return ProtocolDetector(
             self._fibp,
             self._grpc,
             self._loop,

@@ -216,7 +216,7 @@ INSTRUMENTS: Final = (
         "{connection}",
         ("protocol",),
         "Connections that were closed because the broker itself failed over what they sent: "
-        "`fibp`, `grpc`, `http`, or `door` (before it was known which). Each is a bug; the log "
+        "`fibp`, `grpc`, `http`, or `unknown` (before it was known which). Each is a bug; the log "
         "has a line for it.",
     ),
     Instrument(

@@ -107,7 +107,7 @@ class Call:
         """The caller's key is no longer valid."""
         self.end_after_commit(why)
 
-    def holds_back(self) -> bool:
+    def is_behind(self) -> bool:
         """Whether the client has to catch up before it gets, or may send, more."""
         return False
 
@@ -122,7 +122,7 @@ class Call:
             return
         rest = self._rest
         if rest:
-            self.connection.hold(len(data))
+            self.connection.count_buffered(len(data))
             rest += data
             if len(rest) < self._needed:
                 self._check_held()
@@ -167,11 +167,11 @@ class Call:
             position = end
         if position < size:
             self._rest = bytearray(data[position:])
-            self.connection.hold(len(self._rest))
+            self.connection.count_buffered(len(self._rest))
             self._check_held()
 
     def _check_held(self) -> None:
-        if self.connection.holds_too_much():
+        if self.connection.buffers_too_much():
             text = "too many large messages are arriving at once; try again later"
             self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, text))
 
@@ -185,7 +185,7 @@ class Call:
         )
 
     def _let_go(self) -> None:
-        self.connection.hold(-len(self._rest))
+        self.connection.count_buffered(-len(self._rest))
         self._rest = bytearray()
 
     # --- the deadline
@@ -336,7 +336,7 @@ class OneRequestCall(Call):
             return
         # Until the client has finished, a whole message counts as an unfinished one.
         self._request = data
-        self.connection.hold(len(data))
+        self.connection.count_buffered(len(data))
         self._check_held()
 
     def half_closed(self) -> None:
@@ -353,7 +353,7 @@ class OneRequestCall(Call):
 
     def _forget_request(self) -> None:
         if self._request:
-            self.connection.hold(-len(self._request))
+            self.connection.count_buffered(-len(self._request))
             self._request = b""
 
     def requested(self, request: Any) -> None:

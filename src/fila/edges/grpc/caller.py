@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """The session's Door."""
+    """The session's connection to its client."""
 
     def __init__(
         self, connection: GrpcConnection, sessions: Sessions, name: str, peer: str
@@ -39,7 +39,7 @@ class Caller:
         self.consumers.clear()
         self.session.close()
 
-    # --- what the broker and the session let go (Door)
+    # --- what the broker and the session send (ClientConnection)
 
     def send(self, data: bytes) -> None:
         raise AssertionError("answers go to the calls themselves")

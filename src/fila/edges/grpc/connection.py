@@ -75,7 +75,7 @@ class GrpcConnection(asyncio.Protocol):
         self.http2 = Http2(limits.http2, loop.time)
         self.calls: dict[int, Call] = {}
         self.limits = limits.connection
-        self._held_bytes = 0  # of messages that are not complete
+        self._buffered_bytes = 0  # of messages that are not complete
         self._inbound = inbound or Inbound()  # the same on all connections
         self._failures = failed or Failures()
         self.due_bytes = 0  # answers on their way to the commit
@@ -87,7 +87,7 @@ class GrpcConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._peer = "?"
         self._callers: dict[str, Caller] = {}
-        self._held_back: dict[int, Call] = {}
+        self._behind: dict[int, Call] = {}
         self._called = False
         self._ended = False
         self._parting = False  # the last answers are on their way, nothing new is taken
@@ -116,8 +116,8 @@ class GrpcConnection(asyncio.Protocol):
                     call = self.calls.get(stream.id)
                     if call is not None:
                         call.received(cast(bytes, payload), ended)
-                        if call.holds_back():
-                            self.hold_back(call)
+                        if call.is_behind():
+                            self.wait_for_client(call)
                         else:
                             self.http2.give_back(stream)
                 elif kind == REQUEST:
@@ -189,7 +189,7 @@ class GrpcConnection(asyncio.Protocol):
         out = self.http2.out
         while data := out.take():
             transport.write(data)
-        if self._held_back:
+        if self._behind:
             self._catch_up()
         if self._parting and out.idle and transport.can_write_eof():
             transport.write_eof()
@@ -289,26 +289,26 @@ class GrpcConnection(asyncio.Protocol):
             call.traceparent = request.traceparent
         return call
 
-    def hold(self, change_bytes: int) -> None:
-        """Keep the sums of what has not arrived whole."""
-        self._held_bytes += change_bytes
-        self._inbound.held_bytes += change_bytes
+    def count_buffered(self, change_bytes: int) -> None:
+        """Keep the sums of what has not arrived completely."""
+        self._buffered_bytes += change_bytes
+        self._inbound.buffered_bytes += change_bytes
 
-    def holds_too_much(self) -> bool:
+    def buffers_too_much(self) -> bool:
         limits = self.limits
-        return self._held_bytes > limits.message_bytes_max + message_codec.PREFIX_BYTES or (
-            self._inbound.held_bytes > limits.inbound_bytes_max
-            and self._held_bytes > limits.unsent_bytes_max
+        return self._buffered_bytes > limits.message_bytes_max + message_codec.PREFIX_BYTES or (
+            self._inbound.buffered_bytes > limits.inbound_bytes_max
+            and self._buffered_bytes > limits.unsent_bytes_max
         )
 
-    def hold_back(self, call: Call) -> None:
-        """Tell the call when its client has caught up."""
-        self._held_back[call.stream.id] = call
+    def wait_for_client(self, call: Call) -> None:
+        """Call `caught_up` once the client has taken what is unsent."""
+        self._behind[call.stream.id] = call
 
     def _catch_up(self) -> None:
-        for stream_id, call in list(self._held_back.items()):
-            if call.ended or not call.holds_back():
-                del self._held_back[stream_id]
+        for stream_id, call in list(self._behind.items()):
+            if call.ended or not call.is_behind():
+                del self._behind[stream_id]
                 call.caught_up()
 
     # --- who calls

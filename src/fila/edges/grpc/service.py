@@ -84,7 +84,7 @@ class EnqueueStream(Call):
             if self._half_closed and self._unanswered == 0:
                 self.end(DONE)
 
-    def holds_back(self) -> bool:
+    def is_behind(self) -> bool:
         unsent_max = self.connection.limits.unsent_bytes_max
         return self._unanswered > UNANSWERED_MAX or self.stream.out_bytes > unsent_max
 
@@ -134,12 +134,12 @@ class ConsumeCall(OneRequestCall):
             self.connection.loop.call_soon(self.connection.fail, error)
             return
         self.write(message)
-        if not self._held and self.holds_back():
+        if not self._held and self.is_behind():
             self._held = True
-            self.connection.hold_back(self)
+            self.connection.wait_for_client(self)
             self.connection.loop.call_soon(self._hold, True)
 
-    def holds_back(self) -> bool:
+    def is_behind(self) -> bool:
         """Others have their turn while the client does not take what it has."""
         unsent_max = self.connection.limits.unsent_bytes_max
         return (

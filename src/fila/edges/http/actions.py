@@ -65,7 +65,7 @@ class Actions:
 
     def explain(self, identity: Identity, peer: str, queue: str, key: str, message: str) -> bytes:
         """Why it waits, as JSON; `key` is a ref."""
-        session = self._sessions.open(_NoDoor(), peer)
+        session = self._sessions.open(_NoConnection(), peer)
         session.identity = identity
         try:
             name = _key({"key": key}) if key else None
@@ -80,7 +80,7 @@ class Actions:
         """Carry one request out, with a session that lasts as long as it does; its result, when it
         is committed."""
         broker = self._sessions.broker
-        session = self._sessions.open(_NoDoor(), peer)
+        session = self._sessions.open(_NoConnection(), peer)
         session.identity = identity
         committed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -99,7 +99,7 @@ class Actions:
             session.close()
 
 
-class _NoDoor:
+class _NoConnection:
     """Nothing is ever delivered to an action."""
 
     def send(self, data: bytes) -> None: ...

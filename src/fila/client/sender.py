@@ -1,7 +1,7 @@
-"""What producers and consumers hand in: enqueues, acks and nacks, from call to answer.
+"""Enqueues, acks and nacks, from call to answer.
 
 Owns the bound on bytes under way, the queue of calls that wait for room, the three collectors, and
-settling tickets when answers come. The exchange sends the frames and tells what came back. Never
+settling tickets when answers come. The exchange sends the frames and passes on the answers. Never
 touches sockets, threads or the clock.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fila.client import errors
-from fila.client.batch import Collector, Item, split
+from fila.client.batching import Collector, Item, split
 from fila.client.errors import FilaError, ProtocolError
 from fila.client.options import BatchMode, Options
 from fila.client.ticket import Ticket
@@ -36,12 +36,12 @@ class InFlight:
         self.items = items
 
 
-class Outbox:
+class Sender:
     def __init__(self, options: Options, send: Callable[[int, bytes, InFlight], None]) -> None:
         self._send = send  # (opcode, body, what to hand back with the answer)
         self._in_flight_bytes_max = options.in_flight_bytes_max
         self._in_flight_bytes = 0
-        self._parked: deque[list[Item]] = deque()
+        self._without_room: deque[list[Item]] = deque()
         self._enqueues = _collector(op.ENQUEUE, options.batch, options)
         # Lingering would only keep leases longer than needed.
         ack_mode: BatchMode = "off" if options.batch == "off" else "auto"
@@ -56,9 +56,9 @@ class Outbox:
             ((field, body), len(field) + len(body), ticket, index, queue, "")
             for index, (queue, field, body) in enumerate(messages, first)
         ]
-        if self._parked or not self._has_room(items):
+        if self._without_room or not self._has_room(items):
             ticket.admitted = False
-            self._parked.append(items)
+            self._without_room.append(items)
         else:
             self._in_flight_bytes += _bytes_of(items)
             self._enqueues.add(items, now)
@@ -81,7 +81,9 @@ class Outbox:
             if collector is self._enqueues:
                 self._in_flight_bytes -= freed
         if not ticket.admitted:
-            self._parked = deque(items for items in self._parked if items[0][2] is not ticket)
+            self._without_room = deque(
+                items for items in self._without_room if items[0][2] is not ticket
+            )
 
     def pump(self, now: float) -> None:
         """Make frames of what has been collected, as far as it is time for them."""
@@ -116,7 +118,7 @@ class Outbox:
     @property
     def busy(self) -> bool:
         """Whether anything waits to be sent or answered."""
-        return bool(self._parked) or any(one.busy for one in self._collectors)
+        return bool(self._without_room) or any(one.busy for one in self._collectors)
 
     def hurry(self) -> None:
         """Let nothing linger any more."""
@@ -149,8 +151,8 @@ class Outbox:
     def end(self, error: FilaError) -> None:
         """No frame will ever be sent again."""
         waiting = [item for collector in self._collectors for item in collector.take_all()]
-        while self._parked:
-            items = self._parked.popleft()
+        while self._without_room:
+            items = self._without_room.popleft()
             items[0][2].admitted = True
             waiting += items
         self._in_flight_bytes = 0
@@ -168,8 +170,8 @@ class Outbox:
         batch.collector.frames_in_flight -= 1
         if batch.collector is self._enqueues:
             self._in_flight_bytes -= _bytes_of(batch.items)
-            while self._parked and self._has_room(self._parked[0]):
-                items = self._parked.popleft()
+            while self._without_room and self._has_room(self._without_room[0]):
+                items = self._without_room.popleft()
                 self._in_flight_bytes += _bytes_of(items)
                 self._enqueues.add(items, now)
                 items[0][2].admit()

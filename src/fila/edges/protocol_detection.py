@@ -1,7 +1,7 @@
-"""The door: which protocol does a new connection speak? It looks, hands over, and is gone.
+"""Protocol detection: does a new connection speak FIBP or HTTP/2?
 
-Under TLS the client may have said so (ALPN). Otherwise the first bytes tell: HTTP/2 begins with
-fixed words, and a FIBP frame that began with their first letter would be longer than any frame.
+Under TLS the client may have said so (ALPN). Otherwise the first bytes decide: HTTP/2 begins with a
+fixed preface, and a FIBP frame that began with its first byte would exceed the maximum frame size.
 Owns a connection only until then; afterwards the transport calls the protocol directly.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from fila.edges.failures import DOOR, Failures
+from fila.edges.failures import UNKNOWN, Failures
 from fila.edges.grpc.frames import PREFACE
 from fila.edges.tls import ALPN_FIBP, ALPN_GRPC
 from fila.wire import bodies, errors, layouts
@@ -25,7 +25,7 @@ class Connection(Protocol):
     def shut_down(self) -> None: ...
 
 
-class Doorway(asyncio.Protocol):
+class ProtocolDetector(asyncio.Protocol):
     def __init__(
         self,
         fibp: Callable[[], asyncio.Protocol],
@@ -58,7 +58,7 @@ class Doorway(asyncio.Protocol):
         transport = self._transport
         assert transport is not None, "once handed over, it calls its new protocol"
         try:
-            self._look(self._seen + data)
+            self._detect(self._seen + data)
         except Exception as error:
             self._fail(transport, error)
 
@@ -73,11 +73,11 @@ class Doorway(asyncio.Protocol):
             self._opened(self)
             self._timer = self._loop.call_later(self._wait_s, self.shut_down)
 
-    def _look(self, seen: bytes) -> None:
-        words = seen[: len(PREFACE)]
-        if words != PREFACE[: len(words)]:
+    def _detect(self, seen: bytes) -> None:
+        start = seen[: len(PREFACE)]
+        if start != PREFACE[: len(start)]:
             protocol = self._fibp()
-        elif len(words) < len(PREFACE):
+        elif len(start) < len(PREFACE):
             self._seen = seen
             return
         else:
@@ -91,7 +91,7 @@ class Doorway(asyncio.Protocol):
         self._leave()
 
     def shut_down(self) -> None:
-        """Nobody said anything in time, or the server stops."""
+        """The client sent nothing in time, or the server stops."""
         if self._transport is not None:
             self._transport.close()
 
@@ -102,9 +102,9 @@ class Doorway(asyncio.Protocol):
         protocol.connection_made(transport)
 
     def _fail(self, transport: asyncio.Transport, error: Exception) -> None:
-        """Whoever has the transport now hears that the connection is lost."""
+        """The protocol that owns the transport now is told that the connection is lost."""
         peer = transport.get_extra_info("peername")
-        self._failures.tell(DOOR, f"{peer[0]}:{peer[1]}" if peer else "?", error)
+        self._failures.tell(UNKNOWN, f"{peer[0]}:{peer[1]}" if peer else "?", error)
         self._leave()
         transport.abort()
 
@@ -116,7 +116,7 @@ class Doorway(asyncio.Protocol):
 
 
 class TurnedAway(asyncio.Protocol):
-    """One connection too many: told so in FIBP, whatever it speaks, and closed."""
+    """One connection too many: answered with an Error in FIBP, whatever it speaks, and closed."""
 
     def __init__(self, connections_max: int) -> None:
         text = f"there are {connections_max} connections, the limit; try again later"

@@ -1,4 +1,4 @@
-"""Both clients' bulk methods against a real broker process."""
+"""Both clients' options, releases, lease batches and browsing against a real broker process."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ ON_ENQUEUE = 'function on_enqueue(msg) return { fairness_key = "hooked", weight 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Broker(tmp_path_factory.mktemp("bulk") / "data") as broker:
+    with Broker(tmp_path_factory.mktemp("methods") / "data") as broker:
         yield "{}:{}".format(*broker.address)
 
 
