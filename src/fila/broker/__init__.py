@@ -1,1 +1,1 @@
-"""The loop's work: take commands, run hooks, apply, deliver, commit, and only then let go."""
+"""The loop's work: take commands, run hooks, apply, deliver, commit, and only then send."""

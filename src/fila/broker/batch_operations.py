@@ -1,7 +1,7 @@
 """Handlers of the table: lease batches by name, and snapshots that are browsed.
 
 Pages have forms of their own (messages or Arrow), so the edges ask for them by `page` and
-`stored_page`. A snapshot's token tells its queue, and with it the permission its reader needs.
+`stored_page`. A snapshot's token names its queue, and with it the permission its reader needs.
 """
 
 from __future__ import annotations

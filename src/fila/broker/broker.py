@@ -2,8 +2,8 @@
 
 Whatever arrives during one round of the loop is one turn: applied at once, answered by the commit
 at its end. A busy broker so commits hundreds of messages together, an idle one commits a single
-message without waiting for anybody. Owns when a turn begins and ends, the timer for the next one,
-ids and time. A fault stops the process; it is never papered over.
+message without waiting for others. Owns when a turn begins and ends, the timer for the next one,
+ids and time. A fault stops the process; it is never ignored.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Broker:
         return request
 
     def withdraw(self, queue: str, name: str, request: int) -> None:
-        """Nobody waits for that batch any more."""
+        """The batch is no longer waited for."""
         self._outbox.leasing.pop(request, None)
         if not self._stopped:
             self.begin()

@@ -4,8 +4,8 @@ Two times. The **broker's time** decides order, leases, delays and buckets: wall
 carried on by the monotonic clock, so a corrected wall clock never moves it backwards or makes
 leases jump.
 Across restarts it continues from the newest time in the store if the wall clock lies before that;
-then it runs a little slower until the wall clock has caught up. **Wall time** is what people and
-certificates mean: it is asked afresh each time.
+then it runs a little slower until the wall clock has caught up. **Wall time** is what
+certificates and API keys expire by: it is read each time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An explanation as it leaves the broker: the core's document, with the state of the hooks in it.
 
 Owns the JSON form and what hooks add to a wait: while the breaker of `on_enqueue` is open, messages
-get the default key, and stand in one line with everybody else's.
+get the default key and share one lane with all others.
 """
 
 from __future__ import annotations

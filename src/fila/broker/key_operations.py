@@ -1,6 +1,6 @@
 """Handlers of the table: API keys and their permissions.
 
-What the table cannot tell (only a superadmin makes or revokes another; a caller grants only what
+What the table cannot express (only a superadmin makes or revokes another; a caller grants only what
 lies inside its own patterns) is asked of the guard here. A change reaches open connections at once.
 """
 

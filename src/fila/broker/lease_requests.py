@@ -1,7 +1,7 @@
 """The requests of one connection that wait for a lease batch.
 
-Owns who is told when a batch is leased, and who is turned away when the caller may no longer have
-it or its connection ends.
+Owns which request is answered when a batch is leased, and which is refused when the caller loses
+its permission or its connection ends.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LeaseRequests:
         return request
 
     def withdraw(self, request: int) -> None:
-        """Nobody waits for this answer any more."""
+        """The answer is no longer waited for."""
         found = self._waiting.pop(request, None)
         if found is not None:
             self._broker.withdraw(found[0], found[1], request)

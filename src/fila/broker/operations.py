@@ -1,7 +1,7 @@
-"""Carrying out the operations of the table: may the caller? Then its handler does it.
+"""Carrying out the operations of the table: the permission check, then the handler.
 
 Owns the order of checks, the same for every operation and both protocols: permission first, before
-anything is looked up, so that a refusal tells nothing about what exists; then the values of the
+anything is looked up, so that a refusal reveals nothing about what exists; then the values of the
 request; then the broker. Owns what the audit log says of it, too. What an operation does is in its
 handler: `queue_operations`, `key_operations` and `batch_operations`.
 """

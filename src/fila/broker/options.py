@@ -49,7 +49,7 @@ def _assignment_fits(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> b
     )
 
 
-@lru_cache(maxsize=4_096)  # bulk writers name few places often
+@lru_cache(maxsize=4_096)  # bulk writers repeat a few assignments often
 def _assignment(fairness_key: bytes, weight: int, throttle_keys: tuple[bytes, ...]) -> Assignment:
     if not (fairness_key or weight or throttle_keys):
         return DEFAULT_ASSIGNMENT

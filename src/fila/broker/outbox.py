@@ -62,7 +62,7 @@ class Outbox:
         self.stopped = False
 
     def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
-        """A turn is over: what it may let go, as one call to make when it is committed."""
+        """A turn is over: its effects, as one call to make when it is committed."""
         replies, self.replies = self.replies, []
         return partial(self._send, replies, effects, calls)
 

@@ -1,4 +1,4 @@
-"""A session: one caller on one connection. May it? Then the broker does it.
+"""A session: one caller on one connection; its permissions are checked, then the broker acts.
 
 Both protocols stand on this layer; it knows neither's bytes. Owns who the caller is and when its
 key runs out, its consumers, and the audit log. What carries messages has methods here; everything
@@ -40,7 +40,7 @@ class ClientConnection(Sink, Protocol):
 
 
 class Sessions:
-    """Everybody who is here, so that a change of keys reaches them at once."""
+    """All open sessions, so that a change of keys reaches them at once."""
 
     def __init__(
         self,

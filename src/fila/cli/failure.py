@@ -5,7 +5,7 @@ Owns `Failure`, which commands raise, and the translation of what the SDK raises
     0    done
     1    the broker refused, cannot be reached, or a file cannot be read or written
     2    the command was not understood
-    130  Ctrl-C        141  the reader of a pipe went away
+    130  Ctrl-C        141  the reader of the output closed the pipe
     143  SIGTERM       129  the terminal went away
 """
 

@@ -1,4 +1,4 @@
-"""`fila key pause|resume`: stop one tenant of a queue, and let it go on."""
+"""`fila key pause|resume`: pause one tenant of a queue, and resume it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     pause.add_argument("queue", metavar="QUEUE", help="the queue")
     pause.add_argument("key", metavar="KEY", help="the fairness key")
-    pause.add_argument("--reason", metavar="TEXT", default="", help="why, for whoever looks")
+    pause.add_argument("--reason", metavar="TEXT", default="", help="why; shown by fila explain")
     resume = command(
         inner, "resume", "let a paused key go on", examples="  fila key resume orders acme"
     )

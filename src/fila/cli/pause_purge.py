@@ -1,4 +1,4 @@
-"""`fila queue pause|resume|purge`: stop a queue, let it go on, drop what waits in it."""
+"""`fila queue pause|resume|purge`: pause a queue, resume it, drop its pending messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_parsers(inner: Subparsers) -> None:
         examples='  fila queue pause orders --reason "database migration"',
     )
     pause.add_argument("name", metavar="NAME", help="the queue to pause")
-    pause.add_argument("--reason", metavar="TEXT", default="", help="why, for whoever looks")
+    pause.add_argument("--reason", metavar="TEXT", default="", help="why; shown by fila explain")
     resume = command(
         inner, "resume", "let a paused queue go on", examples="  fila queue resume orders"
     )
@@ -32,7 +32,7 @@ def add_parsers(inner: Subparsers) -> None:
         "purge",
         "drop the messages that wait in a queue",
         about="Drop the messages that wait in a queue, delayed ones too; what a consumer holds\n"
-        "stays. There is no way back, so it asks first.",
+        "stays. It cannot be undone, so it asks first.",
         examples="  fila queue purge orders\n  fila queue purge orders --key acme --yes",
     )
     purge.add_argument("name", metavar="NAME", help="the queue to purge")

@@ -1,4 +1,4 @@
-"""What is paused, for whoever looks at a queue: `queue list`, `queue inspect` and `stats`.
+"""What is paused, for the commands that show a queue: `queue list`, `queue inspect` and `stats`.
 
 Asks the broker for its explanation, since statistics have no place for it. A broker of an earlier
 version, or a key without the permission, knows of no pauses: then there is nothing to add.

@@ -21,7 +21,7 @@ def add_parser(inner: Subparsers) -> None:
         inner,
         "peek",
         "look at a queue's messages without taking any",
-        about="Show messages as they are now, whoever holds them. Nothing is leased, no attempt\n"
+        about="Show messages as they are now, leased or not. Nothing is leased, no attempt\n"
         "is counted, and consumers notice nothing. Needs consume permission.",
         examples="  fila queue peek orders\n"
         "  fila queue peek orders --state delayed --state leased\n"

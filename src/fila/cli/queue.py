@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
         inner,
         "delete",
         "delete a queue with all its messages",
-        about="Delete a queue, all its messages and its dead letter queue. There is no way back.",
+        about="Delete a queue, all its messages and its dead letter queue. It cannot be undone.",
         examples="  fila queue delete orders",
     )
     delete.add_argument("name", metavar="NAME", help="the queue to delete")

@@ -52,7 +52,7 @@ With `--json` a command prints one JSON document on one line, and `enqueue`, `co
 | 1 | refused by the broker, no broker there, or trouble with a file; stderr has `Error: …` |
 | 2 | the command line was not understood |
 | 130 | ended by Ctrl-C |
-| 141 | whoever read the output went away |
+| 141 | the reader of the output closed the pipe |
 | 143, 129 | ended by SIGTERM, or because the terminal went away |
 
 """

@@ -133,7 +133,7 @@ def _screen() -> Iterator[int | None]:
 
 
 def _quits(keys: int | None, seconds: float) -> bool:
-    """Wait; True when q was pressed. A resized terminal is painted anew at the next look."""
+    """Wait; True when q was pressed. A resized terminal is redrawn at the next update."""
     if keys is None:
         time.sleep(seconds)
         return False

@@ -1,4 +1,4 @@
-"""Where the broker is: `host:port` as people write it.
+"""Where the broker is: `host:port`.
 
 Owns reading an address. Never resolves or connects.
 """

@@ -92,7 +92,7 @@ class AioLink(Link, asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
-        # Closing with unread bytes would cut the goodbye off: let the broker close first.
+        # Closing with unread bytes would lose the Disconnect: let the broker close first.
         if transport.can_write_eof():
             transport.write_eof()
         else:

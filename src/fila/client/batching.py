@@ -17,7 +17,7 @@ from fila.client.ticket import Ticket
 # (the item's bytes in pieces, their sum, ticket, index in the ticket, queue, message id or "")
 Item = tuple[tuple[bytes, ...], int, Ticket, int, str, str]
 _BYTES: Final = 1
-ENOUGH: Final = 100  # items that need not wait for company
+ENOUGH: Final = 100  # items that need not wait for more
 
 
 class Collector:
@@ -60,7 +60,7 @@ class Collector:
         return bool(self._items) or self.frames_in_flight > 0
 
     def hurry(self) -> None:
-        """From now on nothing waits for company."""
+        """From now on no item waits for others."""
         self._linger_s = 0.0
 
     def put_back(self, items: list[Item]) -> None:

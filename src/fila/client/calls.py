@@ -1,7 +1,7 @@
 """The administrative calls: what is sent, what comes back, what it means when it fails.
 
 Owns the answers' types and one `Call` per operation, shared by both shells. What a call is named in
-errors, what it is about and whether it may be repeated is told by the table of operations. Never
+errors, what it is about and whether it may be repeated comes from the table of operations. Never
 touches sockets or state.
 """
 

@@ -1,7 +1,7 @@
-"""One side of a conversation: request ids, what is unanswered, and frames on their way out.
+"""One side of a conversation: request ids, what is unanswered, and frames to be sent.
 
-Owns the table from request id to whoever waits, and the bytes that the shell takes. When something
-may be sent is the exchange's decision.
+Owns the table from request id to the waiting caller, and the bytes that the shell takes. When
+something may be sent is the exchange's decision.
 """
 
 from fila.client.address import Address
@@ -55,7 +55,7 @@ class Conversation:
         self._send(op.CONSUME, stream.request_id, layouts.encode(consume))
 
     def _leave(self, stream: Stream) -> None:
-        """Tell the broker that nobody reads this stream any more."""
+        """Tell the broker that this stream is no longer read."""
         if stream.request_id is None:
             return
         self._send(op.CANCEL_CONSUME, stream.request_id, b"")
@@ -64,7 +64,7 @@ class Conversation:
         self._release_unread(leaving, stream.take_unread())
 
     def _release_unread(self, leaving: Leaving, unread: list[message_codec.ReceivedItem]) -> None:
-        """Hand back what a closed consumer was sent and nobody read. Sent also with nothing in it:
+        """Hand back what a closed consumer was sent and did not read. Sent also with nothing in it:
         its answer tells that no delivery is on its way any more."""
         items = [bodies.ReleaseItem(leaving.queue, item[0].decode()) for item in unread]
         request_id = self._next_id()

@@ -1,6 +1,6 @@
 """Which broker to connect to: the one that was named, or the leader it sent us to.
 
-Owns the addresses and the bound on being sent about. A leader that cannot be reached is forgotten,
+Owns the addresses and the bound on redirects. A leader that cannot be reached is forgotten,
 and the broker that was named is asked again. TLS and key are the client's own, whichever it is:
 nothing here can switch them off.
 """

@@ -1,6 +1,6 @@
-"""What a client tells of its connection, to whoever listens (`on_event`).
+"""Connection events of a client, for the listener (`on_event`).
 
-Owns the event and the telling; a listener that fails costs nobody anything but a line in the log.
+Owns the event and its delivery; a listener that fails costs a line in the log and nothing else.
 """
 
 from collections import deque

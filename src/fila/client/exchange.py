@@ -1,6 +1,6 @@
 """Everything a client does except moving bytes: the one exchange under both shells.
 
-Owns the correlation of replies, consumer streams, and when to connect where; its outbox owns
+Owns the correlation of replies, consumer streams, and when to connect where; its sender owns
 batching. Bytes, time and connection events come in as arguments; bytes to send come out of
 `take_output`; calls are answered through their tickets. Never touches sockets, threads, event loops
 or the clock.
@@ -132,7 +132,7 @@ class Exchange(Conversation):
         stream.close()
 
     def abandon(self, ticket: Ticket) -> None:
-        """Nobody waits for this call any more: what was not sent yet never will be."""
+        """The caller no longer waits: what was not sent yet never will be."""
         ticket.abandon()
         self._sender.forget(ticket)
         self._requests = deque(r for r in self._requests if r.ticket is not ticket)
@@ -157,7 +157,7 @@ class Exchange(Conversation):
         return self._drained
 
     def close(self) -> None:
-        """End everything. What the shell sends after this is the goodbye."""
+        """End everything. What the shell sends after this is the Disconnect."""
         if self._state is State.OPEN:
             self._send(op.DISCONNECT, 0, b"")
         self._state = State.CLOSED
@@ -398,7 +398,7 @@ class Exchange(Conversation):
             self._pending.pop(refused.consume_id, None)
         else:
             refused.request_id = None  # subscribes again when connected
-        # What else was sent is answered by this broker first, or nobody could tell what became
+        # What else was sent is answered by this broker first, or it would be unknown what became
         # of it.
         if not any(isinstance(other, InFlight | Request) for other in self._pending.values()):
             self._drop(ConnectionLostError(f"{self.address} sent us to {error.leader_addr}"))

@@ -7,7 +7,7 @@ Owns the verbs that never wait, written once for both links. A link of its own k
     push(now)                          send what is due; called with the lock held
     sleep(watched, ready, until)       wait until `ready()`; False when `until` came first
     orphan(stream)                     cancel from inside a garbage collection
-    close()                            say goodbye and end
+    close()                            send Disconnect and end
 
 Every verb here takes the lock; nothing blocks while it holds it. `ready` is a predicate over one
 `Watched`, cheap and without side effects: `sleep` may ask it with the lock or without.
@@ -35,7 +35,7 @@ class Link:
     def push(self, now: float) -> None:
         raise NotImplementedError
 
-    # Calls. With `counted` nobody waits for the ticket, and `flush` for all of those.
+    # Calls. With `counted` no caller waits for the ticket; `flush` waits for all of those.
 
     def enqueue(self, message: Outgoing, counted: bool = False) -> Ticket:
         ticket = Ticket()
@@ -83,7 +83,7 @@ class Link:
             ticket.seal()
 
     def abandon(self, ticket: Ticket) -> None:
-        """Nobody waits for this call any more."""
+        """The caller no longer waits for this call."""
         with self.lock:
             self.exchange.abandon(ticket)
 

@@ -1,4 +1,4 @@
-"""Messages enqueued with options: delay, idempotency key, place.
+"""Messages enqueued with options: delay, idempotency key, assignment.
 
 Owns `NewMessage`, the EnqueueWith frames made of many, and what comes back for each. Never touches
 sockets or state.
@@ -83,7 +83,7 @@ def _encoded(message: NewMessage) -> bytes:
 
 @lru_cache(maxsize=4_096)
 def lane_of(fairness_key: str, weight: int, throttle_keys: tuple[str, ...]) -> bytes:
-    """A place as it travels; remembered, because bulk writers name few often."""
+    """An encoded assignment; cached, because bulk writers repeat a few often."""
     return message_codec.lane_field(
         string_field(fairness_key, "fairness_key")[2:],
         weight,

@@ -23,7 +23,7 @@ _fields: dict[str, bytes] = {}
 
 
 def queue_field(queue: Any) -> bytes:
-    """A queue's name as it travels; remembered, because producers name few queues often."""
+    """An encoded queue name; cached, because producers repeat a few often."""
     field = _fields.get(queue)
     if field is None:
         if not isinstance(queue, str):

@@ -46,7 +46,7 @@ class Stream(Watched):
         self.notify()
 
     def take_unread(self) -> list[ReceivedItem]:
-        """What was delivered and nobody has read; a reader in another thread may still take some
+        """What was delivered and not read; a reader in another thread may still take some
         of it meanwhile."""
         unread = []
         try:

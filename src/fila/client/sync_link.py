@@ -108,7 +108,7 @@ class SyncLink(Link):
         self._nudge()
 
     def close_soon(self) -> None:
-        """Ask the thread to say goodbye and end. Safe inside a garbage collection."""
+        """Ask the thread to disconnect and end. Safe inside a garbage collection."""
         self._closing = True
         self._nudge()
 
@@ -134,7 +134,8 @@ class SyncLink(Link):
                     timeout_s = 0.0
                 self._tell_events()
         finally:
-            self._say_goodbye()  # after a fault as well: nobody waits for a thread that is gone
+            # After a fault as well: no caller may wait for a thread that has ended.
+            self._disconnect_properly()
 
     def _turn(self, events: list[tuple[selectors.SelectorKey, int]]) -> float | None:
         """Do what the events and the time ask for; returns how long to sleep then."""
@@ -256,7 +257,7 @@ class SyncLink(Link):
             self._unsent = memoryview(b"")
             self._failure = None
 
-    def _say_goodbye(self) -> None:
+    def _disconnect_properly(self) -> None:
         with self.lock:
             self.exchange.close()
             self._write()
@@ -278,7 +279,7 @@ class SyncLink(Link):
 
 
 def _part(sock: socket.socket, unsent: memoryview) -> None:
-    """Let the goodbye reach the broker: closing with unread bytes would cut it off."""
+    """Let the Disconnect reach the broker: closing with unread bytes would reset the connection."""
     deadline = monotonic() + _GOODBYE_S
     with sock, contextlib.suppress(OSError):  # gone already
         sock.settimeout(_GOODBYE_S)

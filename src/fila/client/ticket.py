@@ -46,8 +46,8 @@ class Ticket(Watched):
         self.outstanding = 0
         self.sealed = False  # no more items will be expected
         self.admitted = True  # everything handed in so far has found room
-        self.abandoned = False  # nobody waits any more
-        self.tally: Tally | None = None  # of the calls nobody waits for
+        self.abandoned = False  # the caller no longer waits
+        self.tally: Tally | None = None  # of the calls without a waiting caller
 
     @property
     def done(self) -> bool:
@@ -134,7 +134,7 @@ def single() -> Ticket:
 
 
 class Tally(Watched):
-    """Counts calls nobody waits for, so that `flush` can wait for all of them at once."""
+    """Counts calls without a waiting caller, so that `flush` can wait for all of them at once."""
 
     __slots__ = ("failed", "first_error", "outstanding")
 

@@ -1,6 +1,6 @@
 """Who applies commands, and with what kind of reply each comes back.
 
-Owns the replies' types: whoever asks knows what it gets, and nobody guesses.
+Owns the replies' types: a caller knows what it gets without guessing.
 """
 
 from __future__ import annotations

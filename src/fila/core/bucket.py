@@ -41,7 +41,7 @@ class Bucket(Sleeper):
         self.at_ns = now
         self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes in line for it
         self.dirty = False
-        # Since the broker started: messages it let go, and times it made a lane wait.
+        # Since the broker started: messages it admitted, and times it made a lane wait.
         self.passed = 0
         self.limited = 0
 
@@ -86,7 +86,7 @@ class Bucket(Sleeper):
 
 
 def whole_tokens(buckets: list[Bucket], want: int, now: int) -> int:
-    """How many messages, up to `want`, all of the buckets together let go now."""
+    """How many messages, up to `want`, all of the buckets together admit now."""
     for bucket in buckets:
         bucket.refill(now)
         tokens = bucket.tokens

@@ -55,7 +55,7 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
 
 
 def dead_letters_of(state: State, queue: Queue) -> Queue | None:
-    """The queue's dead-letter queue, made anew if somebody deleted it; None for one without."""
+    """The queue's dead-letter queue, created again if it was deleted; None for one without."""
     name = queue.dlq_name()
     if name is None:
         return None

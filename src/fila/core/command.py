@@ -99,8 +99,8 @@ class Ack(NamedTuple):
 
 
 class Nack(NamedTuple):
-    """Messages that failed. Whoever had to read them for the failure hook gives them along, so that
-    they are not read again; so do the two that tell of leases that ran out."""
+    """Messages that failed. A caller that had to read them for the failure hook passes them on, so
+    that they are not read again; so do the two that tell of leases that ran out."""
 
     queue: str
     ids: list[bytes]
@@ -134,7 +134,7 @@ class Lease(NamedTuple):
 
 
 class Withdraw(NamedTuple):
-    """Nobody waits for the answer to this Lease any more."""
+    """The answer to this Lease is no longer waited for."""
 
     queue: str
     name: str

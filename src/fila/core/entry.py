@@ -1,6 +1,6 @@
 """An entry: one pending message as the core carries it about, and the layout of its tuple.
 
-Owns where everything stands in an entry and in a message's key; nobody else counts places or
+Owns where everything stands in an entry and in a message's key; no other module counts places or
 bytes. A plain tuple, not an object: one is made for every message. Hot loops index it by the names
 below; everybody else asks the functions.
 """

@@ -1,8 +1,8 @@
 """Events for the journal: of single messages, lanes, keys and queues.
 
     parked      a bucket is short: the lane's messages may not go any more
-    throttled   the lane's wait for a bucket, an interval, told when it is over
-    stalled     nobody had credit although messages waited, an interval, told when it is over
+    throttled   the lane's wait for a bucket, an interval, recorded at its end
+    stalled     no consumer had credit although messages waited, an interval, recorded at its end
 
 Parked and throttled tell what the key has ready after them, so that a reader knows at any moment
 which keys took part.
@@ -82,7 +82,7 @@ def throttled(lane: Lane, now: int) -> Event:
 
 
 def stalled(queue: Queue, now: int) -> Event:
-    """Called while nobody has credit yet."""
+    """Called while no consumer has credit yet."""
     return Event(
         now,
         effect.EVENT_STALLED,

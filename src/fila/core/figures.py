@@ -1,6 +1,6 @@
 """Figures: what a queue, a fairness key, a consumer or a bucket looks like now, as plain values.
 
-For whoever watches (`telemetry/`, the HTTP API). Values, not objects: they stay as they were while
+For observers (`telemetry/`, the HTTP API). Values, not objects: they stay as they were while
 the machine goes on.
 """
 
@@ -66,7 +66,7 @@ class QueueFigures(NamedTuple):
     visibility_ms: int
     created_ns: int
     counts: Counts
-    measured: Measured | None  # None: nobody measures, or nothing was delivered
+    measured: Measured | None  # None: not measured, or nothing was delivered
 
 
 class KeyFigures(NamedTuple):

@@ -1,7 +1,7 @@
 """A lane: messages of one queue with the same fairness key and the same set of throttle keys.
 
 Only the head of a lane is in memory. The window holds every pending message whose key is at most
-`horizon`; what lies behind it is in the store alone and is paged in when the window runs dry. A
+`horizon`; what lies behind it is in the store alone and is paged in when the window is empty. A
 horizon of b"" means that the whole lane is in the window.
 
     store   …gone… │ leased leased │ p p p p p p p p p p p p p p p p p p …

@@ -91,7 +91,7 @@ def collect(state: State, more: bool) -> None:
 
 
 def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
-    """Nobody waits for this answer any more; a batch nobody waits for and that has nothing goes."""
+    """This answer is no longer waited for; an empty batch without waiters is dropped."""
     batch = queue.lease_batches.get(command.name)
     if batch is None or command.request not in batch.requests:
         return 0

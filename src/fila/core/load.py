@@ -139,7 +139,7 @@ def _load_ledger(
         for number, stall_ns in row.clocks:
             queue = queues.get(number)
             if queue is not None:
-                # Nobody could consume since the last batch we know of.
+                # No consumer could take anything since the last batch we know of.
                 queue.stall_ns = stall_ns
                 queue.stalled_since = row.now_ns
         mentioned = []

@@ -120,7 +120,7 @@ def _begun(
 def _over(state: State, queue: Queue, name: bytes | None) -> Pauses:
     state.ops(queue.group).append((DELETE_STATE, rows.pause_key(queue.number, name), b""))
     if queue.pauses is None or queue.pending == 0:
-        queue.pauses = Pauses()  # nobody waits who could remember the earlier ones
+        queue.pauses = Pauses()  # no message waits that is older than these
     return queue.pauses
 
 

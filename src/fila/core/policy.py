@@ -48,7 +48,7 @@ class Defaults:
 
 class Judged(NamedTuple):
     verdicts: list[FailureVerdict]
-    entries: list[Entry | None] | None  # the messages as they were read; None: nobody asked
+    entries: list[Entry | None] | None  # the messages as they were read; None: no hook asked
 
 
 def assign(policy: Policy, queue: str, bodies: list[bytes], now_ns: int) -> list[Assignment]:
@@ -68,7 +68,7 @@ def judge(
 ) -> Judged:
     """What becomes of each failed message; those a nack will not find need no answer.
 
-    Whoever is asked has to see the messages, so they are read here, once: the command takes what
+    A hook has to see the messages, so they are read here, once: the command takes what
     was read along."""
     verdicts = [RETRY_NOW] * len(ids)
     if not policy.has_on_failure(queue):

@@ -25,6 +25,6 @@ class Reader(Protocol):
 
     def snapshot(self) -> Reader:
         """The rows of messages, leases and state as they are now, whatever is written later; a
-        snapshot's own is itself. Let go of it to give its resources back, and before the store is
-        closed."""
+        snapshot's own is itself. Drop the reference to free its resources, and before the store
+        is closed."""
         ...

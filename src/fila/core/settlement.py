@@ -218,7 +218,7 @@ def _fail(
 
 
 def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes) -> None:
-    """The message is pending again where it was; only its waiting starts anew."""
+    """The message is pending again where it was; only its wait starts again."""
     del queue.leased[id_of(key)]
     entry = _stored(state, key)
     now = state.now

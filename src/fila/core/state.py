@@ -136,7 +136,7 @@ class State:
         """The weight of the newest message is the key's; it is stored with all of its lanes."""
         if weight != key.weight:
             queue.ring.set_weight(key, weight)
-            if self.journal and key.pending:  # one that comes anew just has it
+            if self.journal and key.pending:  # a key that has just come has it already
                 self.events.append(events.weight_changed(queue, key, self.now))
             for lane in key.lanes.values():
                 self.touch(lane)

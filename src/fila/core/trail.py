@@ -1,4 +1,4 @@
-"""The trail: what a turn has to tell the journal, in order, as flat lists.
+"""The trail: a turn's events for the journal, in order, as flat lists.
 
 Three kinds of event make up nearly all of a busy broker's: enqueued, delivered and acked. An object
 for each would cost more than the transition itself, so their values lie in lists, row after row,
@@ -9,8 +9,9 @@ and what a whole run of them shares is said once, in its span. Everything else i
     visits     so many values for each visit of delivery, as `VISIT_NUMBERS` says
     standings  what a key had when messages of it were acked: once for a run, rows point at it
 
-`expand` makes single events of it, for whoever wants them so. Values that change are read when the
-row is told; of a lane only what never changes is read later: its queue, its key, its throttle keys.
+`expand` makes single events of it, for callers that want them so. Values that change are read when
+the row is recorded; of a lane only what never changes is read later: its queue,
+its key, its throttle keys.
 """
 
 from __future__ import annotations

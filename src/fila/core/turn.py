@@ -8,9 +8,9 @@
 Commands come before expiries: as long as a lease has not been ended, its holder may settle it,
 however late (docs/decisions/019-commands-before-expiries.md).
 
-No clock, no loop, no thread. Whoever drives it says what time it is and when a turn ends: the
+No clock, no loop, no thread. Its driver says what time it is and when a turn ends: the
 broker's loop, the simulator, tests, a replay, a benchmark. An exception out of any step leaves a
-machine that is ahead of the disk: whoever drives it stops then.
+machine that is ahead of the disk: the driver stops then.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Outlet(Protocol):
     """Through which everything leaves: deliveries, replies, calls."""
 
     def leaving(self, effects: Effects, calls: list[Call]) -> Call:
-        """A turn is over: what it may let go, as one call to make when it is committed."""
+        """A turn is over: its effects, as one call to make when it is committed."""
         ...
 
 
@@ -80,7 +80,7 @@ class Turn(Applies):
         self.more = False  # the last delivery pass was cut short
         self.failures: Failures | None = None
         self.on_fault: Callable[[BaseException], None] | None = None
-        # Every command of the turn with its reply, its own ones included, for whoever gives a list.
+        # Every command of the turn with its reply, its own ones included, if a list is given.
         self.applied: list[Applied] | None = None
 
     # --- the order of a turn
@@ -91,7 +91,7 @@ class Turn(Applies):
         self.machine.advance(now)
 
     def follow(self, command: Command) -> Reply:
-        """Apply a command. One that breaks off half-applied is a fault, whoever catches it."""
+        """Apply a command. One that breaks off half-applied is a fault, even if it is caught."""
         try:
             reply = self.machine.follow(command)
         except BaseException as error:

@@ -1,7 +1,7 @@
-"""The view: all that anybody outside of the core may see of the machine. It returns values.
+"""The view: all that code outside of the core may see of the machine. It returns values.
 
-Nothing here changes what the machine does next. Outside of `core/` nobody reads the state itself;
-`tests/core/test_closed.py` sees to that.
+Nothing here changes what the machine does next. Outside of `core/` no module reads the state
+itself; `tests/core/test_closed.py` checks that.
 """
 
 from __future__ import annotations

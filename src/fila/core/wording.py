@@ -29,7 +29,7 @@ def id_text(id: bytes) -> str:
 
 
 def duration(ms: float) -> str:
-    """A length of time as people say it: 0.4 ms, 250 ms, 3.2 s, 4 min 10 s, 2 h 5 min."""
+    """A duration in readable units: 0.4 ms, 250 ms, 3.2 s, 4 min 10 s, 2 h 5 min."""
     if ms < 10:
         return f"{ms:.2g} ms" if ms >= 0.01 else "0 ms"
     if ms < 1_000:

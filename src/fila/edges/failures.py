@@ -1,4 +1,4 @@
-"""Connections that ended because the broker itself failed over them: counted, and told in the log.
+"""Connections that ended because the broker itself failed over them: counted and logged.
 
 Reading a client's bytes must not raise anything but what the protocol foresees. Where it does, that
 is a bug, and it costs the one connection: each protocol ends its own in one place and says so here.
@@ -18,7 +18,7 @@ GRPC: Final = "grpc"
 HTTP: Final = "http"
 UNKNOWN: Final = "unknown"  # the connection's protocol was not detected yet
 
-_PLACES_MAX: Final = 64  # told with a traceback; a client must not be able to fill the disk
+_PLACES_MAX: Final = 64  # logged with a traceback; a client must not be able to fill the disk
 
 
 class Failures:

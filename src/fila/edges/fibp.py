@@ -74,7 +74,7 @@ class FibpConnection(asyncio.Protocol):
         self._handshake_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
         self.session: Session | None = None
-        # Consume request id → (queue, consumer id), and the way back for deliveries.
+        # Consume request id → (queue, consumer id), and the reverse for deliveries.
         self._consumers: dict[int, tuple[str, str]] = {}
         self._requests: dict[str, int] = {}
 
@@ -124,7 +124,7 @@ class FibpConnection(asyncio.Protocol):
         # collector, which runs rarely here, must not be what frees them.
         self._transport = None
 
-    # --- what the broker lets go (Sink)
+    # --- what the broker sends (Sink)
 
     def send(self, data: bytes) -> None:
         self._due_bytes -= len(data)
@@ -397,7 +397,7 @@ class FibpConnection(asyncio.Protocol):
         """Close after what is on its way has been sent."""
         if self._state is not State.CLOSED:
             self._state = State.CLOSED
-            # From here on nobody would see a delivery: consumers go now, not with the socket.
+            # From here on no delivery would arrive: consumers end now, not with the socket.
             self._consumers.clear()
             self._requests.clear()
             self._open_session().leave_all(release=False)

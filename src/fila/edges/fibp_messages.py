@@ -1,7 +1,7 @@
 """FIBP's requests that carry messages: Enqueue, EnqueueWith, Ack, Nack and Release.
 
-Hot, so they have codecs of their own and stand outside the table's dispatch. Each item has a code;
-one queue the caller may not touch refuses the whole frame, and nothing is stored.
+On the hot path, so they have codecs of their own and stand outside the table's dispatch. Each
+item has a code; one queue the caller may not touch refuses the whole frame, and nothing is stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TLS handshakes that fail: a client whose certificate is refused is worth a line in the log.
 
-Owns what is logged of a failed handshake, in OpenSSL's words, and how often: a stranger who tries
-all day must not fill the disk. The event loop itself says nothing of such failures.
+Owns what is logged of a failed handshake, in OpenSSL's words, and how often: repeated attempts
+must not fill the disk. The event loop itself says nothing of such failures.
 """
 
 from __future__ import annotations

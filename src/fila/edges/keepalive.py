@@ -1,4 +1,4 @@
-"""TCP's own probes: let the kernel find out about peers that are gone.
+"""TCP keepalive: the kernel detects dead peers.
 
 No frame a client must answer is ever sent for it.
 """

@@ -11,7 +11,7 @@ from typing import Final
 from fila.core.lane import Lane
 from fila.wire import message_codec
 
-LANES_MAX: Final = 65_536  # a few hundred bytes each; beyond, the cache begins anew
+LANES_MAX: Final = 65_536  # a few hundred bytes each; beyond, the cache is cleared
 UNKNOWN: Final = (-1, b"")  # no weight is negative
 
 

@@ -80,8 +80,8 @@ def expiry_s(path: str) -> float:
 
 
 def _begun(path: str, now_s: float) -> None:
-    """A certificate of the future is a mistake, or the clock is wrong: nobody could connect. One of
-    the past is told by whoever asks `expiry_s`."""
+    """A certificate of the future is a mistake, or the clock is wrong: no client could connect. An
+    expired one is reported by the callers of `expiry_s`."""
     begins = _decoded(path)["notBefore"]
     if ssl.cert_time_to_seconds(begins) > now_s + 300:
         raise TlsError(f"tls.cert_file: {path} is not valid before {begins}")

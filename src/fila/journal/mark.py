@@ -3,7 +3,7 @@
 A few bytes in a file that is mapped into memory: setting them is a store to memory, and the system
 keeps them though the process dies at once. After a kill the next run compares them with the rows it
 finds, so that events that were taken and never written are counted as a gap, to the event. The file
-is locked as long as its run lives, so nobody takes a living run for a dead one.
+is locked as long as its run lives, so a running broker is never taken for a dead one.
 
     u64  rows the run should have written (events taken, and gap rows)
     u64  events dropped that no gap row tells of yet

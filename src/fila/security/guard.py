@@ -26,7 +26,7 @@ _NO_ADMIN: Final = Rejection(FORBIDDEN, "key does not have admin permission")
 
 
 class Identity(NamedTuple):
-    """Who a connection is. Without a key id: the bootstrap key, or nobody where auth is off."""
+    """Who a connection is. Without a key id: the bootstrap key, or no key where auth is off."""
 
     key_id: str
     superadmin: bool

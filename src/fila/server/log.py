@@ -37,7 +37,7 @@ def set_up(level: str, format: str, waiting_lines_max: int = 10_000) -> LineWrit
 
 
 class LineWriter:
-    """Lines that wait for a thread to write them. Never blocks whoever has something to say."""
+    """Lines that wait for a thread to write them. Never blocks the caller that logs."""
 
     def __init__(self, waiting_max: int, write: Callable[[str], None]) -> None:
         self._waiting: queue.Queue[str | None] = queue.Queue(waiting_max)
@@ -70,7 +70,7 @@ class LineWriter:
                     self._write(f"fila-server: {lost} log lines were dropped: nobody read them")
                 self._write(line)
             except (OSError, ValueError):
-                self.dropped += 1  # nobody is there to read any more
+                self.dropped += 1  # the reader is gone
 
 
 class _Handler(logging.Handler):

@@ -78,7 +78,7 @@ def _run(settings: Settings) -> tuple[int, str]:
     # the throughput in batches (bench/README.md).
     gc.set_threshold(100_000, 20, 50)
     keep_freed_memory()
-    os.umask(0o077)  # messages and keys are nobody else's to read
+    os.umask(0o077)  # only the owner may read messages and keys
     import uvloop
 
     return uvloop.run(_serve(settings))

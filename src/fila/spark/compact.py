@@ -1,7 +1,7 @@
 """Closed days in few large parts instead of many small ones.
 
 Owns when parts may be merged and in which order that is safe. A merged part appears by rename and
-only then do the small ones go; whoever reads in between finds by their names that the merged one
+only then are the small ones deleted; a reader in between finds by their names that the merged one
 holds them all. Doing it again, or after a crash in the middle, changes nothing.
 """
 

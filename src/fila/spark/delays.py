@@ -4,7 +4,7 @@ Owns the reading of the five wait parts, which the broker measured and which add
 
     retry        not ready yet: a retry's or an enqueue's delay
     throttled    a bucket of its own was short
-    no_consumer  nobody had credit to take it
+    no_consumer  no consumer had credit to take it
     own          older messages of the same key stood before it
     turn         it was next of its key, and other keys had their turns
 """
@@ -75,7 +75,7 @@ def served_meanwhile(
         .groupBy("queue", "fairness_key", step_of("ts").alias("step"))
         .agg(fn.count("*").alias("deliveries"), fn.min(step_of("ready_at")).alias("from_step"))
     )
-    # A message that came with its delivery's own step has waited for nobody.
+    # A message that came with its delivery's own step has not waited.
     asked = delayed.select("queue", fn.col("fairness_key").alias("waiting"))
     waiting = (
         served.withColumnRenamed("fairness_key", "waiting")

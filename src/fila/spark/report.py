@@ -1,6 +1,6 @@
 """A finished report: what was found, in words, tables and pictures.
 
-Owns the shape that every way of printing starts from, and the forms made for programs.
+Owns the shape that every output format starts from, and the forms made for programs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reports as people read them: each job's result with its words and pictures.
+"""The reports for reading: each job's result with its text and charts.
 
 Owns what is said about a result. The numbers are the jobs'.
 """

@@ -1,7 +1,7 @@
 """What happened to one queue, as input for running it again: arrivals, consumers, outcomes.
 
 Owns the reading of a queue's events as a trace. What the scheduler decided (who was delivered when)
-is left out: that is what a replay finds out anew. What it could not know is kept: when messages
+is left out: that is what a replay decides again. What it could not know is kept: when messages
 arrived, how long each was held and how that ended.
 """
 

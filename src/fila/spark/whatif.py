@@ -27,7 +27,7 @@ RECORDED: Final = "recorded"
 REPLAYED: Final = "replayed"
 CHANGED: Final = "changed"
 TOLERANCE: Final = 0.10  # of the mean wait
-TOLERANCE_MS: Final = 5.0  # below which nobody can tell: a turn of the loop, a timer's delay
+TOLERANCE_MS: Final = 5.0  # below this, differences are noise: a turn of the loop, a timer's delay
 SCHEMA: Final = (
     "queue string, fairness_key string, scenario string, deliveries long, wait_mean_ms double, "
     "wait_p50_ms double, wait_p95_ms double, wait_p99_ms double, wait_max_ms double"

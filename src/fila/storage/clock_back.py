@@ -103,7 +103,7 @@ class _Shift:
         return self._message_key(key), head + value[rows.MESSAGE_HEAD_BYTES :]
 
     def _stall(self, stall_ns: int, read_at_ns: int) -> int:
-        """A stall clock stood still for nobody while time jumped: the restart was part of it."""
+        """A stall clock ran while time jumped: the restart was part of it."""
         jumped = read_at_ns >= self._from_ns and stall_ns >= self._by_ns
         return stall_ns - self._by_ns if jumped else stall_ns
 

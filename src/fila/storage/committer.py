@@ -33,7 +33,7 @@ class OsCommitter:
 class FsyncCommitter:
     """Durability `fsync`: committed only when a sync that began after the write has returned.
 
-    A state machine without a thread. Whoever drives it looks at `wants_sync`, then calls
+    A state machine without a thread. Its driver looks at `wants_sync`, then calls
     `begin_sync`, lets `store.sync` run, wherever that may be, and calls `end_sync` or `fail`: the
     server's flusher with a thread, the simulator at moments of its own choosing. One sync is under
     way at a time; turns that are committed meanwhile share the next one.

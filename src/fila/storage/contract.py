@@ -36,8 +36,8 @@ class Store(Protocol):
     def write(self, batches: list[RowBatch]) -> None: ...
 
     def snapshot(self) -> Reader:
-        """The rows of messages, leases and state as they are now, whatever is written later. Let go
-        of it to give its resources back, and before the store is closed."""
+        """The rows of messages, leases and state as they are now, whatever is written later. Drop
+        the reference to free its resources, and before the store is closed."""
         ...
 
     def sync(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A store in memory, for tests, simulation and trying things out; it can be told to fail.
+"""A store in memory, for tests, simulation and trying things out; it can be made to fail.
 
 It keeps what a disk would keep: rows become safe against the death of the process with `write`, and
 against the loss of power with `sync`. `crash` gives back the store a restarted broker would find.

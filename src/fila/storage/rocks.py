@@ -41,7 +41,7 @@ from fila.storage.format import check_format
 
 MiB = 1 << 20
 _BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
-CLOSED_AT: Final = "CLOSED_AT"  # the file with the last sequence number, while nobody writes
+CLOSED_AT: Final = "CLOSED_AT"  # the file with the last sequence number, while the store is closed
 WHAT_TO_DO: Final = (
     "Nothing was changed. `fila-server --verify` lists what is damaged, `fila-server --salvage "
     "DIR` copies what can be read into a new directory"
@@ -203,7 +203,7 @@ class RocksStore:
 
 
 def repair(path: str | Path) -> None:
-    """Make a store's list of files anew from the files there are. Changes the directory."""
+    """Rebuild a store's list of files from the files there are. Changes the directory."""
     try:
         Rdict.repair(str(path), Options(raw_mode=True))
     except Exception as error:
@@ -295,7 +295,7 @@ def _family_options(name: str, settings: RocksSettings, cache: Cache) -> Options
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     table.set_bloom_filter(10, False)
     # Index and filter in small pieces. Whole, those of a large file are half as big as a shard of
-    # the cache, push one another out, and every read of a single row loads them anew: 60 to 120 µs
+    # the cache, push one another out, and every read of a single row loads them again: 60 to 120 µs
     # instead of 3.
     table.set_index_type(BlockBasedIndexType.two_level_index_search())
     table.set_partition_filters(True)

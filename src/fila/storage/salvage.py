@@ -2,7 +2,7 @@
 
 Owns the repairs: a message row that can be read is kept. One whose queue or lane row is lost gets a
 queue `salvaged-N` or a key `salvaged-N`; one whose lease is lost is pending again. Lane counts are
-counted anew from the message rows, and what refers to rows that are gone goes too. The damaged
+counted again from the message rows, and what refers to rows that are gone goes too. The damaged
 store is only read.
 """
 

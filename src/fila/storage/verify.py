@@ -1,4 +1,4 @@
-"""Checks a store that nobody uses: every row is readable and says what the others say.
+"""Checks a store that is not in use: every row is readable and agrees with the others.
 
 Owns the rules a sound store obeys: all rows readable, by scan and by key; each parses; lane counts
 equal message rows; leases hold messages that exist, each message at most once; batches hold leases

@@ -1,1 +1,1 @@
-"""What the broker tells about itself: instruments, the pulse that reads them, history, export."""
+"""Telemetry of the broker: instruments, the pulse that reads them, history, export."""

@@ -1,4 +1,4 @@
-"""Tracked buckets: which throttle keys have labels of their own. The rest is `other`, as for keys.
+"""Tracked buckets: which throttle keys have labels of their own; the others share `other`.
 
 A bucket that has a label keeps it while it exists; the first to come get one.
 """

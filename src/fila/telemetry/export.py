@@ -1,8 +1,8 @@
 """When to export: metrics every interval, spans every second, on a thread that mostly waits.
 
 The loop hands over plain data; encoding and sending happen on the export thread, a few milliseconds
-of it per interval because labels are bounded. A collector that is away costs nothing but its data:
-one export is under way at a time, spans that pile up are dropped and counted.
+of it per interval because labels are bounded. A collector that cannot be reached loses only its
+data: one export is under way at a time, spans that pile up are dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The observer: told by the broker, per batch, what was delivered and what failed.
+"""The observer: called by the broker, per batch, with what was delivered and what failed.
 
 Owns the groups of errors with which messages were dead-lettered. Counts nothing the core counts
 already.

@@ -1,4 +1,4 @@
-"""The pulse: once a second, for everybody who wants to know, read the core and remember a little.
+"""The pulse: reads the core once a second for all exporters and pages, and keeps a short history.
 
 Owns rates, histories, tracked keys, windows and the notes about keys of all queues. Reads the
 core's view on the loop's thread. A queue with many keys is read in slices with the loop's other

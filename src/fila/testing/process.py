@@ -1,6 +1,6 @@
 """A real broker for tests: a `fila-server` process, its directory, its port and its log.
 
-Owns the process from start to end. It is told nothing by the environment or by configuration files
+Owns the process from start to end. It reads no environment variables and no configuration files
 elsewhere, and every wait has an end. Never imports the broker.
 """
 

@@ -341,7 +341,7 @@ class BrowsePageResult(NamedTuple):
 
 
 class BrowseClose(NamedTuple):
-    """Lets go of a snapshot; one that is gone already is fine."""
+    """Closes a snapshot; closing one that is gone already succeeds."""
 
     snapshot: str
 

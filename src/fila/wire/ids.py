@@ -1,6 +1,6 @@
 """Message ids: 16 bytes in the broker, 36 characters on the wire.
 
-Owns the text form of a UUID, both ways. Never makes ids: that needs a clock.
+Owns the text form of a UUID, in both directions. Never makes ids: that needs a clock.
 """
 
 from binascii import Error as BadHex
@@ -13,7 +13,7 @@ ID_TEXT_BYTES: Final = 36
 
 def id_text(id16: bytes) -> bytes:
     """`0190a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b`, in lower case."""
-    # Groups of four digits, then three dashes taken out again: the fastest of five ways measured.
+    # Groups of four digits, then three dashes taken out again: the fastest of five variants.
     text = hexlify(id16, "-", 2)
     return text[:4] + text[5:29] + text[30:34] + text[35:]
 

@@ -1,7 +1,7 @@
 """The table of operations, its first half: the connection, messages, lease batches and browsing.
 
-`operations` joins it with the second half and tells what is made from the table. Most of these are
-carried out by hand (`by_hand`): they are hot, or carry messages in forms of their own.
+`operations` joins it with the second half and lists what is made from the table. Most of these are
+carried out by hand (`by_hand`): they are on the hot path, or carry messages in forms of their own.
 """
 
 from typing import Final
@@ -334,7 +334,7 @@ BULK: Final[tuple[Operation | Notice, ...]] = (
         "BrowseClose",
         0x2C,
         0x2D,
-        "Lets go of a snapshot; one that is gone already is fine.",
+        "Closes a snapshot; closing one that is gone already succeeds.",
         {"snapshot": "string"},
         {"code": "u8"},
         section="bulk",

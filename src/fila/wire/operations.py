@@ -7,10 +7,10 @@ Owns names, numbers, fields, permissions and texts. From here are made:
   gRPC's translation (`edges/grpc/operations.py`);
 - the SDK's calls (`client/calls.py`), `spec/operations.json` and the tables of `spec/fibp.md`.
 
-`CONTRIBUTING.md` tells how to add an operation. Numbers for administration grow downward (next
-free: 0xE3), for messages upward (next free: 0x2E), for waits and stops upward (next free: 0x3C);
-0x40-0x5F belong to the cluster. A number once given is never reused. Fields are added at the end,
-as `optional …`, and never removed or reordered.
+`CONTRIBUTING.md` describes how to add an operation. Numbers for administration grow downward (next
+free: 0xE3), for messages upward (next free: 0x2E), for explanations and pauses upward (next free:
+0x3C); 0x40-0x5F belong to the cluster. A number once given is never reused. Fields are added at
+the end, as `optional …`, and never removed or reordered.
 """
 
 from typing import Final

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PREFIX: Final = Struct(">BI")
 _DEADLINE: Final = Status(grpc_status.DEADLINE_EXCEEDED, "the deadline passed")
 _UNITS_S: Final = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
-_DEADLINE_S_MAX: Final = 30 * 86_400.0  # whoever asks for more gets none
+_DEADLINE_S_MAX: Final = 30 * 86_400.0  # a longer deadline counts as none
 
 
 class Method(NamedTuple):
@@ -101,7 +101,7 @@ class Call:
         raise NotImplementedError
 
     def left(self) -> None:
-        """The call ended, one way or another: let go of what it holds."""
+        """The call ended, for whatever reason: release what it holds."""
 
     def expel(self, why: Status) -> None:
         """The caller's key is no longer valid."""

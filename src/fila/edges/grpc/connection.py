@@ -315,7 +315,7 @@ class GrpcConnection(asyncio.Protocol):
 
     def _caller(self, authorization: bytes | None) -> Caller | Status:
         secret = _bearer(authorization)
-        # Where nobody is asked for a key, everybody on the connection is the same.
+        # Without authentication all calls on the connection share one caller.
         name = digest_of(secret) if secret and self._sessions.guard.enabled else ""
         known = self._callers.get(name)
         if known is not None:

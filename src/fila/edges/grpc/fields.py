@@ -4,7 +4,7 @@ Owns HPACK (the library lives here alone) and what a request's fields must be. N
 
 A client repeats its fields with every call, as the same few bytes once they stand in the table.
 Such a block is decoded once: as long as the table does not change, it means the same. That turns
-the dearest part of a call (20 to 100 µs) into the look-up of a dict.
+the most expensive part of a call (20 to 100 µs) into a dict lookup.
 """
 
 from __future__ import annotations

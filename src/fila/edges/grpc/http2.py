@@ -1,7 +1,7 @@
 """HTTP/2 without sockets, the server's side of one connection (RFC 9113): bytes in, events out.
 
-Owns what frames mean, the windows the peer sends into, and the limits that keep a hostile peer
-cheap: how many streams, how large header fields, how much work without a result. What leaves is
+Owns what frames mean, the windows the peer sends into, and the limits on what a hostile peer
+costs: how many streams, how large header fields, how much work without a result. What leaves is
 `outflow`'s business. Never touches sockets or calls.
 
 Only what a gRPC server needs is here: no push, no priorities, no CONNECT, no compression of what
@@ -295,7 +295,7 @@ class Http2:
             return
         self.last_stream = stream_id
         if self._going_away:
-            return  # the peer was told: it knows that nobody looks at this
+            return  # the peer has been sent GOAWAY: it knows that this is ignored
         if len(self.streams) >= self._limits.streams_max:
             self.out.write(frames.rst_stream(stream_id, frames.REFUSED_STREAM))
             if not ended:

@@ -1,6 +1,6 @@
 """The first gRPC shape: one message per request. Recognised by its bytes, and served wholly.
 
-Clients generated from the first .proto files are still about. They say in Enqueue what is now said
+Clients generated from the first .proto files are still in use. They say in Enqueue what is now said
 in each of its messages, and so in Ack and Nack:
 
     then   EnqueueRequest { 1 queue · 2 headers · 3 payload }   → EnqueueResponse { 1 message_id }

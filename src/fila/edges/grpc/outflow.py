@@ -1,4 +1,4 @@
-"""The way out of an HTTP/2 connection: streams, the peer's windows, and who may send next.
+"""Outbound data of an HTTP/2 connection: streams, flow-control windows, and which sends next.
 
 Owns what waits to be sent and the order in which it goes. Never touches sockets, nor what comes in.
 """

@@ -47,7 +47,7 @@ class Logins:
         self._token = token
         self._now_ms = now_ms
         self._ttl_ms = ttl_ms
-        self._open_csrf = token()  # for everybody, where nobody signs in
+        self._open_csrf = token()  # shared by all, where authentication is off
         self._logins: OrderedDict[str, _Login] = OrderedDict()
         self._failures: OrderedDict[str, deque[int]] = OrderedDict()
 
@@ -56,7 +56,7 @@ class Logins:
         return self._guard.enabled
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Who it is; None for nobody. Raises for a bearer key that is not valid."""
+        """Who it is; None without a sign-in. Raises for a bearer key that is not valid."""
         now_ms = self._now_ms()
         if not self._guard.enabled:
             identity = self._guard.admit(None, now_ms)

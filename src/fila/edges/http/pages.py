@@ -70,7 +70,7 @@ class Pages:
             making = _page(self._pulse.view, names, one, order)
             found = asyncio.get_running_loop().create_task(making)
             self._made[(name, order)] = (tick + lasts, found)
-        return await asyncio.shield(found)  # a client that leaves takes it from nobody else
+        return await asyncio.shield(found)  # a client that leaves does not cancel it for others
 
 
 async def _page(view: View, names: list[bytes], one: QueuePulse, order: Order) -> Page:
@@ -85,7 +85,7 @@ async def _page(view: View, names: list[bytes], one: QueuePulse, order: Order) -
             part = [name for name in part if text in name.decode(errors="replace").lower()]
         matched += len(part)
         best += [(measured(key, one.since(key)), key.name) for key in view.keys(one.name, part)]
-        # A sort of few in every slice, instead of one of all at the end: nobody waits for it.
+        # A sort of few in every slice, instead of one at the end, which would block the loop.
         best.sort(reverse=order.descending)
         if end <= _FEW_ROWS:
             del best[end:]

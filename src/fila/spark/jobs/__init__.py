@@ -1,6 +1,6 @@
 """Jobs that move messages between queues and a lake: each a few lines over `format("fila")`.
 
-    archive    a queue to Parquet, once or for good
+    archive    a queue to Parquet, once or continuously
     replay     archived or dead-lettered messages, chosen by SQL, back into a queue
     importing  rows of files into a queue
     submit     the same jobs by spark-submit, with the package shipped right

@@ -31,7 +31,7 @@ def archive(
     every_s: float = 0.0,
     told: Callable[[Archived], None] = lambda so_far: None,
 ) -> Archived:
-    """Once, what is waiting now; or for good, every so many seconds, until it is interrupted."""
+    """Once, what is waiting now; or continuously, every so many seconds, until interrupted."""
     frame = spark.readStream.format("fila").options(**options).load()
     writer = (
         dated(frame)

@@ -1,6 +1,6 @@
 """Every option of `format("fila")`: its type, default and meaning, checked in one place.
 
-Owns the names and what is wrong with a value. An option nobody knows is a mistake that names the
+Owns the names and what is wrong with a value. An unknown option is a mistake that names the
 nearest one that is known. Never connects; never sees a secret.
 """
 

@@ -106,7 +106,7 @@ def _parts(options: Options, batches: Iterator[Any]) -> Iterator[Columns]:
 
 
 def _paced(batch: Any, rows_per_second: int) -> Iterator[Any]:
-    """A batch in pieces of a tenth of a second; whole when nobody minds."""
+    """A batch in pieces of a tenth of a second; in one piece without a limit."""
     size = max(1, rows_per_second // 10) if rows_per_second else batch.num_rows
     for at in range(0, batch.num_rows, max(1, size)):
         yield batch.slice(at, size)
@@ -154,7 +154,7 @@ def _store_again(client: FilaClient, stored: Stored, first: int) -> int:
             if not isinstance(why, OverloadedError):
                 raise SourceError(f"the broker refused row {rows[at]} of this task: {why}")
         time.sleep(_OVERLOAD_PAUSE_S)
-        # Fewer than a frame: one answer, whose places count anew.
+        # Fewer than a frame: one answer, whose positions start at 0.
         places = list(stored.refused)
         (stored,) = client.enqueue_columns([stored.columns.take(places)])
         rows = {at: rows[place] for at, place in enumerate(places)}
