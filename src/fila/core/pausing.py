@@ -1,6 +1,6 @@
 """Pause and resume: a queue, or one fairness key of it, takes no turns for a while.
 
-A paused queue benches its consumers: as if none had credit, so a delivery pass finds nothing to do
+A paused queue's consumers count as without credit, so a delivery pass finds nothing to do
 and no bucket keeps tokens for it. The lanes of a paused key leave the ring and their bucket's line.
 Either costs nothing per delivery. Messages are still taken in, and what is leased may be finished.
 """

@@ -39,7 +39,7 @@ class HotFile:
         folder.mkdir(parents=True, exist_ok=True)
         name = f"{stream.table}-{stream.broker}-{stream.epoch}-{number:012d}.arrows"
         self.path = folder / name
-        self._file = pa.OSFile(str(self.path), "wb")  # writes without holding the interpreter
+        self._file = pa.OSFile(str(self.path), "wb")  # writes with the GIL released
         self._writer = pa.ipc.new_stream(self._file, schema)
         self.batches: list[Any] = []
         self.rows = 0

@@ -2,7 +2,7 @@
 
 The rows of each kind lie one after another in the packed bytes, so a column is first put together
 kind by kind, and then its values are taken in the order of the events. Nearly all of it is done by
-numpy without holding the interpreter. Knows nothing of Arrow.
+numpy with the GIL released. Knows nothing of Arrow.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Events:
         """Values of the kinds, laid out in the order of the events."""
         values = np.zeros(self.size, kind)
         for at, piece in zip(self._kinds, pieces, strict=True):
-            # Each step may have to ask for the interpreter back: none without need.
+            # Each step may have to acquire the GIL again: none without need.
             if isinstance(piece, np.ndarray) or piece:
                 values[at] = piece
         return values[self._order]

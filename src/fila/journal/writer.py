@@ -1,11 +1,10 @@
 """The journal's thread: takes committed events from the loop, writes them, never stops the broker.
 
-The loop's thread packs events into bytes, about a thousand at a time: that is Python's work, which
-two threads can only take from each other. Columns, files and Parquet are made of them on the other
-one, nearly all without holding the interpreter and in few large steps: each step that ends has to
-ask for the interpreter back. When the disk cannot keep up, events are dropped, counted, and a
-journal_gap row tells how many; those in memory when the process is killed are told of by the next
-run.
+The loop's thread packs events into bytes, about a thousand at a time: Python work, for which two
+threads would only compete for the GIL. Columns, files and Parquet are made of them on the journal's
+thread, nearly all with the GIL released and in few large steps: each step has to acquire the GIL
+again at its end. When the disk cannot keep up, events are dropped and counted, and a journal_gap
+row says how many; those in memory when the process is killed are reported by the next run.
 """
 
 from __future__ import annotations

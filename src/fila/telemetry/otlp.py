@@ -63,7 +63,7 @@ class OtlpExporter:
         self._scope = InstrumentationScope("fila", version)
 
     def send_metrics(self, families: list[Family], began_ns: int, now_ns: int) -> bool:
-        """In pieces with a pause between them: encoding holds the interpreter's lock, and the loop
+        """In pieces with a pause between them: encoding holds the GIL, and the loop
         must not wait for it longer than a millisecond or two."""
         sent = True
         piece: list[Family] = []
