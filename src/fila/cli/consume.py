@@ -33,7 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "consume",
         "take messages from a queue and print them",
         about="Take messages from a queue and print them, one per line. Without --follow the\n"
-        "command ends when the queue has no more to give.",
+        "command ends when the queue has no more messages to deliver.",
         examples="  fila consume orders\n"
         "  fila consume orders --follow\n"
         "  fila consume orders --peek-only --limit 10\n"

@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "enqueue",
         "put messages into a queue",
         about="Put messages into a queue. Without --payload and --file every line of standard\n"
-        "input is one message. Messages are stored when the command says so.",
+        "input is one message. When the command reports success, the messages are stored.",
         examples="  fila enqueue orders --header tenant=acme --payload hello\n"
         "  fila enqueue images --file photo.jpg\n"
         "  fila enqueue orders --header tenant=acme < orders.txt\n"

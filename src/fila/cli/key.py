@@ -21,16 +21,16 @@ def add_parser(subparsers: Subparsers) -> None:
     pause = command(
         inner,
         "pause",
-        "give a key no turns",
-        about="Give a fairness key no turns until it is resumed. Its messages are still taken in,\n"
-        "and what a consumer holds may be finished. It lasts through restarts.",
+        "stop delivering a key's messages",
+        about="Stop delivering a fairness key's messages until it is resumed. New ones are still\n"
+        "stored, and what a consumer holds may be finished. It lasts through restarts.",
         examples='  fila key pause orders acme --reason "floods us, ticket 812"',
     )
     pause.add_argument("queue", metavar="QUEUE", help="the queue")
     pause.add_argument("key", metavar="KEY", help="the fairness key")
     pause.add_argument("--reason", metavar="TEXT", default="", help="why; shown by fila explain")
     resume = command(
-        inner, "resume", "let a paused key go on", examples="  fila key resume orders acme"
+        inner, "resume", "resume a paused key", examples="  fila key resume orders acme"
     )
     resume.add_argument("queue", metavar="QUEUE", help="the queue")
     resume.add_argument("key", metavar="KEY", help="the fairness key")

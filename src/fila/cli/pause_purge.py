@@ -16,15 +16,15 @@ def add_parsers(inner: Subparsers) -> None:
     pause = command(
         inner,
         "pause",
-        "hand out nothing of a queue",
-        about="Hand out nothing of a queue until it is resumed. Messages are still taken in, and\n"
+        "stop delivering from a queue",
+        about="Stop delivering from a queue until it is resumed. Messages are still taken in, and\n"
         "what a consumer holds may be finished. It lasts through restarts.",
         examples='  fila queue pause orders --reason "database migration"',
     )
     pause.add_argument("name", metavar="NAME", help="the queue to pause")
     pause.add_argument("--reason", metavar="TEXT", default="", help="why; shown by fila explain")
     resume = command(
-        inner, "resume", "let a paused queue go on", examples="  fila queue resume orders"
+        inner, "resume", "resume a paused queue", examples="  fila queue resume orders"
     )
     resume.add_argument("name", metavar="NAME", help="the queue to resume")
     purge = command(

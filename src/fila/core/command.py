@@ -191,7 +191,7 @@ class Redrive(NamedTuple):
 
 
 class PauseQueue(NamedTuple):
-    """Hand out nothing of this queue until it is resumed."""
+    """Deliver nothing from this queue until it is resumed."""
 
     queue: str
     reason: str = ""
@@ -204,7 +204,7 @@ class ResumeQueue(NamedTuple):
 
 
 class PauseKey(NamedTuple):
-    """Give a fairness key no turns until it is resumed, whether it has messages now or not."""
+    """Deliver nothing of a fairness key until it is resumed, whether it has messages now or not."""
 
     queue: str
     fairness_key: bytes

@@ -72,7 +72,7 @@ class AsyncAdministration(AsyncShell):
     async def pause_queue(
         self, queue: str, reason: str = "", *, timeout: float | None = None
     ) -> None:
-        """Hand out nothing of this queue until it is resumed; it still takes messages in."""
+        """Deliver nothing from this queue until it is resumed; it still takes messages in."""
         await self._call(calls.pause_queue(queue, reason), timeout)
 
     async def resume_queue(self, queue: str, *, timeout: float | None = None) -> None:
@@ -81,7 +81,7 @@ class AsyncAdministration(AsyncShell):
     async def pause_key(
         self, queue: str, key: str, reason: str = "", *, timeout: float | None = None
     ) -> None:
-        """Give a fairness key no turns until it is resumed."""
+        """Deliver nothing of a fairness key until it is resumed."""
         await self._call(calls.pause_key(queue, key, reason), timeout)
 
     async def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:

@@ -67,7 +67,7 @@ class Administration(Shell):
         return self._call(calls.explain(queue, key, message_id, keys_max), timeout)
 
     def pause_queue(self, queue: str, reason: str = "", *, timeout: float | None = None) -> None:
-        """Hand out nothing of this queue until it is resumed; it still takes messages in."""
+        """Deliver nothing from this queue until it is resumed; it still takes messages in."""
         self._call(calls.pause_queue(queue, reason), timeout)
 
     def resume_queue(self, queue: str, *, timeout: float | None = None) -> None:
@@ -76,7 +76,7 @@ class Administration(Shell):
     def pause_key(
         self, queue: str, key: str, reason: str = "", *, timeout: float | None = None
     ) -> None:
-        """Give a fairness key no turns until it is resumed."""
+        """Deliver nothing of a fairness key until it is resumed."""
         self._call(calls.pause_key(queue, key, reason), timeout)
 
     def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:

@@ -1,8 +1,9 @@
 """One gRPC call: messages out of the stream's bytes, an answer when the turn is committed, an end.
 
 Owns the length-prefixed framing of messages, cardinality, deadlines and how a call ends. What a
-method does is in `service`, `admin`, `health` and `reflection`. A call is a Sink of the broker:
-its answers go through the turn's outbox, so nothing is answered before it is committed.
+method does is in `service`, `operations`, `options`, `batches`, `health` and `reflection`. A
+call is a Sink of the broker: its answers go through the turn's outbox, so nothing is answered
+before it is committed.
 """
 
 from __future__ import annotations
