@@ -122,7 +122,7 @@ def test_the_parent_delivers_redriven_messages_in_the_same_turn() -> None:
 
 def test_the_journal_hears_of_it() -> None:
     turns, ids = dead_letters([(b"a", ())])
-    turns.machine.tell_events(True)
+    turns.machine.record_events(True)
     (event,) = [one for one in turns.redrive("q.dlq", 1).events if one.event == EVENT_REDRIVEN]
     assert (event.queue, event.source_queue, event.message_id) == ("q", "q.dlq", ids[0])
 

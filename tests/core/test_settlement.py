@@ -354,7 +354,7 @@ def test_counters_tell_what_happened() -> None:
 
 def test_the_journal_hears_every_end_of_a_lease() -> None:
     turns, ids = leased(5)
-    turns.machine.tell_events(True)
+    turns.machine.record_events(True)
     events = turns.ack("q", ids[:1]).events
     events += turns.nack("q", ids[1:2]).events
     events += turns.nack("q", ids[2:3], DEAD_LETTER).events
@@ -378,7 +378,7 @@ def test_the_journal_hears_every_end_of_a_lease() -> None:
 
 def test_the_journal_hears_of_messages_handed_back() -> None:
     turns, ids = leased(2)
-    turns.machine.tell_events(True)
+    turns.machine.record_events(True)
     events = turns.leave("q", "c", release=True).events
     assert [one.message_id for one in events if one.event == EVENT_RELEASED] == ids
 

@@ -127,7 +127,7 @@ class Turns:
         self.journal = journal
         self.policy = Decided()
         self.machine: Machine = load(self.store, self.settings, now)
-        self.machine.tell_events(journal)
+        self.machine.record_events(journal)
         self.driven = Turn(self.machine, self.policy, self, self)
         self._batches: list[RowBatch] = []
         self._effects: Effects

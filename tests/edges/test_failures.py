@@ -104,7 +104,7 @@ def test_failures_are_counted_and_told_with_one_traceback_for_each_place(
         try:
             fails() if number < 4 else int("x")
         except Exception as error:
-            failures.tell(FIBP, "198.51.100.7:1", error)
+            failures.report(FIBP, "198.51.100.7:1", error)
     assert failures.counts == {"fibp": 5, "grpc": 0, "http": 0, "unknown": 0}
     assert [record.exc_info is not None for record in caplog.records] == [
         *(True, False, False, False),

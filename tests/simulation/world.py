@@ -320,7 +320,7 @@ class World:
         )
         self.covered = 0  # unsynced writes when the sync under way began
         self.machine: Machine = load(self.store, self.settings, self.clock_ns)
-        self.machine.tell_events(self.profile.journal)
+        self.machine.record_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
         self.own = []
 

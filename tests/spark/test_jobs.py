@@ -80,7 +80,7 @@ def test_percentiles_are_those_of_the_waits(journal: Journal) -> None:
 def trouble() -> tuple[list[Event], Turns]:
     """Acks, retries, dead letters, a redrive and an expired lease."""
     turns = Turns(journal=True)
-    turns.machine.tell_events(True)
+    turns.machine.record_events(True)
     events: list[Event] = []
 
     def keep(outcome):

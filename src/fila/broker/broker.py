@@ -69,7 +69,7 @@ class Broker:
         recorder: Recorder | None = None,
     ) -> None:
         self._machine = machine
-        machine.tell_events(recorder is not None)
+        machine.record_events(recorder is not None)
         self._outbox = Outbox(recorder)
         self._turn = Turn(machine, hooks, committer, self._outbox)
         self._turn.on_fault = self.fault
@@ -175,7 +175,7 @@ class Broker:
     def record_snapshot(self, keys_max: int) -> None:
         """Tell the journal what every key holds, as of this turn."""
         self.begin()
-        self._machine.tell_snapshot(keys_max)
+        self._machine.record_snapshot(keys_max)
 
     # --- what clients ask
 

@@ -37,7 +37,7 @@ class LeaseRequests:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._broker = session.broker
-        # Requests that wait for a batch: its queue and name, and who is told.
+        # Requests that wait for a batch: its queue and name, and whom to answer.
         self._waiting: dict[int, tuple[str, str, Done]] = {}
 
     def lease(
@@ -52,11 +52,11 @@ class LeaseRequests:
         if refused is not None:
             return refused
 
-        def told(leased: BatchLeased) -> Sink:
+        def answered(leased: BatchLeased) -> Sink:
             self._waiting.pop(leased.request, None)
             return done(rejection.queue_not_found(queue) if leased.gone else leased)
 
-        request = self._broker.lease_batch(queue, name, wanted, told)
+        request = self._broker.lease_batch(queue, name, wanted, answered)
         if not isinstance(request, Rejection):
             self._waiting[request] = (queue, name, done)
         return request
@@ -78,8 +78,8 @@ class LeaseRequests:
             if refused is not None:
                 self.withdraw(request)
                 self._broker.begin()
-                self._broker.after_commit(partial(_tell, done, refused))
+                self._broker.after_commit(partial(_refuse, done, refused))
 
 
-def _tell(done: Done, refused: Rejection) -> None:
+def _refuse(done: Done, refused: Rejection) -> None:
     done(refused).flush()

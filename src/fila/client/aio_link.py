@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from fila.client.address import Address
 from fila.client.errors import why_not_connected
-from fila.client.event import tell
+from fila.client.event import notify
 from fila.client.exchange import Exchange
 from fila.client.link import Link
 from fila.client.options import Options
@@ -127,7 +127,7 @@ class AioLink(Link, asyncio.Protocol):
         self._transport = None
         reason = str(error) if error is not None else "the broker closed the connection"
         self.exchange.connection_lost(reason, self.loop.time())
-        self._tell_events()
+        self._notify_listener()
         self._lost.set()
 
     # Inside.
@@ -144,7 +144,7 @@ class AioLink(Link, asyncio.Protocol):
                 self.exchange.close()
                 self._paused = False
                 self._write()
-                self._tell_events()
+                self._notify_listener()
 
     async def _stay_connected(self) -> None:
         while (connect_at := self.exchange.connect_at) is not None:
@@ -168,10 +168,10 @@ class AioLink(Link, asyncio.Protocol):
         if exchange.drop_reason is not None and self._transport is not None:
             self._transport.abort()
         self._arm()
-        self._tell_events()
+        self._notify_listener()
 
-    def _tell_events(self) -> None:
-        tell(self._options.on_event, self.exchange.events)
+    def _notify_listener(self) -> None:
+        notify(self._options.on_event, self.exchange.events)
 
     def _write(self) -> None:
         # A paused transport holds enough; the rest waits in the exchange, which has a bound.

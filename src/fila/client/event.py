@@ -19,7 +19,7 @@ class ConnectionEvent(NamedTuple):
 Listener = Callable[[ConnectionEvent], object]
 
 
-def tell(listener: Listener | None, events: deque[ConnectionEvent]) -> None:
+def notify(listener: Listener | None, events: deque[ConnectionEvent]) -> None:
     """Called without the link's lock: the listener may use the client."""
     while events:
         event = events.popleft()

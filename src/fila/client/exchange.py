@@ -54,7 +54,7 @@ class Exchange(Conversation):
     def __init__(self, address: Address, options: Options, jitter: Callable[[], float]) -> None:
         super().__init__()
         self._course = Course(address)
-        self.events: deque[ConnectionEvent] = deque()  # for the shell to tell
+        self.events: deque[ConnectionEvent] = deque()  # for the shell to pass on
         self.opened = single()  # settled by the first HandshakeOk, or by what came instead
         self.tally = Tally()
         self.drop_reason: FilaError | None = None  # set: the shell must close the connection
@@ -201,7 +201,7 @@ class Exchange(Conversation):
             f"connection to {self.address} lost before the broker answered: {self._last_failure}"
         )
         if was_open:
-            self._tell("disconnected", self._last_failure)
+            self._add_event("disconnected", self._last_failure)
         self._fail_pending(lost, now)
         reconnect = self._options.reconnect or moving
         if (cause is not None and cause.code in _PERMANENT) or not reconnect:
@@ -335,7 +335,7 @@ class Exchange(Conversation):
         self._since = now
         self._frame_bytes_max = self._decoder.frame_bytes_max = welcome.max_frame_size
         self._last_failure = ""
-        self._tell("connected", "")
+        self._add_event("connected", "")
         self.opened.settle(0, None)
         for stream in self._streams:
             self._send_consume(stream)
@@ -413,7 +413,7 @@ class Exchange(Conversation):
     def _drop(self, reason: FilaError) -> None:
         self.drop_reason = self.drop_reason or reason
 
-    def _tell(self, kind: EventKind, reason: str) -> None:
+    def _add_event(self, kind: EventKind, reason: str) -> None:
         self.events.append(ConnectionEvent(kind, str(self.address), reason))
 
     def _look_whether_drained(self) -> None:
@@ -435,7 +435,7 @@ class Exchange(Conversation):
 
     def _end(self, error: FilaError) -> None:
         if self._ended is None:
-            self._tell("closed", "" if isinstance(error, ClientClosedError) else str(error))
+            self._add_event("closed", "" if isinstance(error, ClientClosedError) else str(error))
         self._ended = error
         self.connect_at = None
         self._fail_pending(error, self._keepalive.heard_at)

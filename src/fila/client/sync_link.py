@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from fila.client.address import Address
 from fila.client.errors import why_not_connected
-from fila.client.event import tell
+from fila.client.event import notify
 from fila.client.exchange import Exchange
 from fila.client.link import Link
 from fila.client.options import RECEIVE_BYTES, Options
@@ -132,7 +132,7 @@ class SyncLink(Link):
                 if self._connect_due:
                     self._connect()
                     timeout_s = 0.0
-                self._tell_events()
+                self._notify_listener()
         finally:
             # After a fault as well: no caller may wait for a thread that has ended.
             self._disconnect_properly()
@@ -235,7 +235,7 @@ class SyncLink(Link):
             self._unsent = self._unsent[sent:]
 
     def _watch(self) -> None:
-        """Let the selector tell when the socket takes more, while there is more."""
+        """Let the selector report when the socket is writable, while there is more to send."""
         wanted = (
             selectors.EVENT_READ | selectors.EVENT_WRITE if self._unsent else selectors.EVENT_READ
         )
@@ -272,10 +272,10 @@ class SyncLink(Link):
         self._selector.close()
         self._wake_reader.close()
         self._wake_writer.close()
-        self._tell_events()
+        self._notify_listener()
 
-    def _tell_events(self) -> None:
-        tell(self._options.on_event, self.exchange.events)
+    def _notify_listener(self) -> None:
+        notify(self._options.on_event, self.exchange.events)
 
 
 def _part(sock: socket.socket, unsent: memoryview) -> None:

@@ -2,7 +2,7 @@
 
 turn.py orders these steps. Time comes in by `advance` only and never runs backwards.
 
-Which function follows a command is told by two tables below; with what kind of reply, by
+Which function follows a command is in the two tables below; with what kind of reply, in
 `applies.py`.
 """
 
@@ -185,11 +185,11 @@ class Machine(Applies):
 
     # --- events
 
-    def tell_events(self, wanted: bool) -> None:
-        """Whether the effects tell the journal's events."""
+    def record_events(self, wanted: bool) -> None:
+        """Whether the effects contain the journal's events."""
         self.state.journal = wanted
 
-    def tell_snapshot(self, keys_max: int) -> None:
+    def record_snapshot(self, keys_max: int) -> None:
         """Tell what every key holds, among this turn's events."""
         self.state.events.extend(snapshot(self.state, keys_max))
 

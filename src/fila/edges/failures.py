@@ -24,15 +24,15 @@ _PLACES_MAX: Final = 64  # logged with a traceback; a client must not be able to
 class Failures:
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys((FIBP, GRPC, HTTP, UNKNOWN), 0)
-        self._told: set[tuple[type[BaseException], object, int]] = set()
+        self._reported: set[tuple[type[BaseException], object, int]] = set()
 
-    def tell(self, protocol: str, peer: str, error: BaseException) -> None:
+    def report(self, protocol: str, peer: str, error: BaseException) -> None:
         """One line for each; where it came from, once for each place that fails."""
         self.counts[protocol] += 1
         place = (type(error), *_location(error.__traceback__))
-        fresh = place not in self._told and len(self._told) < _PLACES_MAX
+        fresh = place not in self._reported and len(self._reported) < _PLACES_MAX
         if fresh:
-            self._told.add(place)
+            self._reported.add(place)
         log.error(
             "the broker failed over a connection and closed it; the broker goes on",
             extra={"protocol": protocol, "peer": peer, "why": type(error).__name__},

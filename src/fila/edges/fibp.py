@@ -410,7 +410,7 @@ class FibpConnection(asyncio.Protocol):
         command that broke off has stopped the broker already."""
         if self._state is State.CLOSED or self.broker.stopped:
             return
-        self._failures.tell(failures.FIBP, self.session.peer if self.session else "?", error)
+        self._failures.report(failures.FIBP, self.session.peer if self.session else "?", error)
         try:
             self._backlog.clear()
             text = "the broker failed to handle this; its log says why"

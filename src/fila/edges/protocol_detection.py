@@ -104,7 +104,7 @@ class ProtocolDetector(asyncio.Protocol):
     def _fail(self, transport: asyncio.Transport, error: Exception) -> None:
         """The protocol that owns the transport now is told that the connection is lost."""
         peer = transport.get_extra_info("peername")
-        self._failures.tell(UNKNOWN, f"{peer[0]}:{peer[1]}" if peer else "?", error)
+        self._failures.report(UNKNOWN, f"{peer[0]}:{peer[1]}" if peer else "?", error)
         self._leave()
         transport.abort()
 

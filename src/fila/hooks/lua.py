@@ -140,7 +140,7 @@ class LuaScript:
         try:
             answer: Answer = call(*args)
             while answer[0] == CODE_ASK:
-                answer = self._tell(answer[1])
+                answer = self._config_value(answer[1])
         except LuaMemoryError:
             return (CODE_FAILED, 0.0, b"memory", b"not enough memory", False)
         except LuaError as bug:
@@ -149,7 +149,7 @@ class LuaScript:
             return (CODE_FAILED, 0.0, b"bug", str(bug).encode(), False)
         return answer
 
-    def _tell(self, key: bytes) -> Answer:
+    def _config_value(self, key: bytes) -> Answer:
         try:
             value = self._config(key)
         except Exception:

@@ -71,7 +71,7 @@ class Journal:
         self._messages: deque[Enqueued] = deque()
         self._waiting = 0
         self._dropped = 0
-        self._gap = 0  # dropped, and no row tells of it yet
+        self._gap = 0  # dropped, and not recorded in a row yet
         self._gap_since_ns = 0
         self._rows = 0  # taken: what the run should write
         self._last_ns = 0  # when the last of them happened
@@ -106,7 +106,7 @@ class Journal:
                 self._missed(count, trail.first_ns())
                 return
             if self._gap:
-                self._take(trail_of([self._told_gap(trail.first_ns())]))
+                self._take(trail_of([self._gap_event(trail.first_ns())]))
             self._take(trail)
             if self._fresh_rows >= PACK_EVENTS:
                 self._pack()
@@ -180,8 +180,8 @@ class Journal:
         self._gap += count
         self._note()
 
-    def _told_gap(self, now_ns: int) -> Event:
-        """A row tells of what was dropped."""
+    def _gap_event(self, now_ns: int) -> Event:
+        """A row that says how much was dropped."""
         event = gap_event(now_ns, self._gap_since_ns, self._gap)
         self._gap = self._gap_since_ns = 0
         return event
@@ -215,7 +215,7 @@ class Journal:
     def _flush(self) -> None:
         with self._lock:
             if self._gap and (self._stopping or not self._waiting):
-                self._take(trail_of([self._told_gap(self._clock_ns())]))
+                self._take(trail_of([self._gap_event(self._clock_ns())]))
             if self._fresh:
                 self._pack()
             taken, self._taken = self._taken, _Taken()

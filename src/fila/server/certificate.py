@@ -1,4 +1,4 @@
-"""The server's certificate in time: when it ends, and who is told.
+"""Expiry of the server's certificate: when it is, and the warnings before and after it.
 
 Owns the date of the certificate in use and the warning about it. An expired certificate does not
 keep the broker from starting: clients that check it will refuse, but those that do not, and the
@@ -32,7 +32,7 @@ class CertificateWatch:
         """A certificate was read, at the start or again: say at once what is wrong with it."""
         self._path = path
         self._ends_s = ends_s
-        self._tell()
+        self._check()
 
     def remaining_s(self) -> float:
         """Until it expires; negative when it has."""
@@ -57,10 +57,10 @@ class CertificateWatch:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _tell(self) -> None:
+    def _check(self) -> None:
         text = self.warning()
         if text:
             say = log.error if self.remaining_s() <= 0 else log.warning
             say(text, extra={"cert_file": self._path})
         self.stop()
-        self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._tell)
+        self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._check)

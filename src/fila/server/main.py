@@ -126,12 +126,12 @@ async def _serve(settings: Settings) -> tuple[int, str]:
             faults.append(error)
     if faults:  # before, or while it was stopping
         node.abandon()
-        return 1, _told(faults[0])
+        return 1, _text_of(faults[0])
     log.info("stopped")
     return 0, ""
 
 
-def _told(fault: BaseException) -> str:
+def _text_of(fault: BaseException) -> str:
     if isinstance(fault, StoreDamagedError):
         return str(fault)
     if isinstance(fault, StoreError):

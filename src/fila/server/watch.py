@@ -108,13 +108,13 @@ class Watch:
         if self._export is not None:
             self._tasks.append(loop.create_task(self._export.run()))
         for task in self._tasks:
-            task.add_done_callback(_tell)
+            task.add_done_callback(_log_end)
         if self._site is not None:
             self._site.not_ready = ""
         return bound
 
     def stopping(self) -> None:
-        """Others are told before the broker stops accepting."""
+        """Health checks report it before the broker stops accepting."""
         if self._site is not None:
             self._site.not_ready = "stopping"
 
@@ -205,7 +205,7 @@ class Watch:
         return self._scraped[1], prometheus.CONTENT_TYPE
 
 
-def _tell(task: asyncio.Task[None]) -> None:
-    """Telemetry never stops the broker; that it ended is told."""
+def _log_end(task: asyncio.Task[None]) -> None:
+    """Telemetry never stops the broker; that it ended is logged."""
     if not task.cancelled() and task.exception() is not None:
         log.error("telemetry stopped", exc_info=task.exception())

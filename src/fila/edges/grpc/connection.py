@@ -173,7 +173,7 @@ class GrpcConnection(asyncio.Protocol):
         command that broke off has stopped the broker already."""
         if self._ended or self.broker.stopped:
             return
-        self._failures.tell(failures.GRPC, self._peer, error)
+        self._failures.report(failures.GRPC, self._peer, error)
         try:
             self._break(Http2Error(frames.INTERNAL_ERROR, "the broker failed; its log says why"))
         except Exception:

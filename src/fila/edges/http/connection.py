@@ -285,7 +285,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         """The broker failed over this connection: told so if that is still possible, and closed."""
-        self._failures.tell(failures.HTTP, self._peer(), error)
+        self._failures.report(failures.HTTP, self._peer(), error)
         try:
             text = "the broker failed to answer; its log says why"
             self._refuse(HttpError(500, "InternalError", text))
