@@ -1,6 +1,5 @@
 package dev.faisca.fila.internal;
 
-import dev.faisca.fila.BatchMode;
 import dev.faisca.fila.ClientClosedException;
 import dev.faisca.fila.ConnectionEvent;
 import dev.faisca.fila.FilaException;
@@ -8,13 +7,10 @@ import dev.faisca.fila.RefusedException;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.EnumMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -33,8 +29,10 @@ final class Link {
     final Address address;
     final ReentrantLock lock = new ReentrantLock();
     final Condition wake = lock.newCondition(); // something to write, or the connection has ended
-    final Map<Kind, Collector> collectors = new EnumMap<>(Kind.class);
-    final Set<Stream> streams = new LinkedHashSet<>();
+    final Map<Kind, Collector> collectors;
+    final Set<Stream> streams;
+    private final Backlog backlog;
+    private final Backoff backoff; // the link's thread alone uses it
     private final boolean seed;
     private final CountDownLatch closing = new CountDownLatch(1);
     private final CountDownLatch gone = new CountDownLatch(1);
@@ -42,21 +40,15 @@ final class Link {
     private Connection.Attempt attempt;
     private FilaException ended; // why no call can succeed here any more
     private String failure = "still connecting"; // why there is no connection
-    private List<Request<?>> requests = new ArrayList<>(); // waiting for a connection
-    private int pauses; // attempts since the last stable connection; the link's thread alone uses it
 
     Link(Engine engine, Address address, boolean seed) {
         this.engine = engine;
         this.address = address;
         this.seed = seed;
-        Config config = engine.config;
-        for (Kind kind : Kind.values()) {
-            BatchMode mode = config.batchMode();
-            if (!kind.enqueues() && mode.kind() == BatchMode.Kind.LINGER) {
-                mode = BatchMode.auto(); // lingering would only keep leases longer than needed
-            }
-            collectors.put(kind, new Collector(mode, config.batchMessagesMax(), config.batchBytesMax()));
-        }
+        backlog = new Backlog(engine.config);
+        collectors = backlog.collectors;
+        streams = backlog.streams;
+        backoff = new Backoff(engine.config.pauseMin(), engine.config.pauseMax());
     }
 
     /** Serves connections in a thread of its own, beginning with this one; null opens one. */
@@ -73,8 +65,6 @@ final class Link {
             engine.completions.flush();
         }
     }
-
-    // The life of connections.
 
     private void run(Connection first) {
         try {
@@ -97,7 +87,7 @@ final class Link {
                 FilaException reason = serve(connection);
                 engine.announcer.announce(new ConnectionEvent.Disconnected(address.toString(), reason));
                 if (System.nanoTime() - connection.openedAt >= STABLE_NANOS) {
-                    pauses = 0;
+                    backoff.reset();
                 }
                 connection = null;
                 if (!retry(reason, true)) {
@@ -159,9 +149,7 @@ final class Link {
         try {
             session = now;
             streams.forEach(now::consume);
-            List<Request<?>> waiting = requests;
-            requests = new ArrayList<>();
-            waiting.forEach(now::send);
+            backlog.takeRequests().forEach(now::send);
             if (isClosing()) {
                 now.goodbye();
             }
@@ -185,7 +173,7 @@ final class Link {
                     lose(flight, lost);
                 } else if (waiting instanceof Request<?> request) {
                     if (request.repeatable && !request.isDone() && !isClosing()) {
-                        requests.add(request);
+                        backlog.add(request);
                     } else {
                         request.finish(lost);
                     }
@@ -220,7 +208,7 @@ final class Link {
             return false;
         }
         // One warning for an outage, not one for every attempt.
-        Level level = wasOpen || pauses == 0 ? Level.WARNING : Level.DEBUG;
+        Level level = wasOpen || backoff.isFresh() ? Level.WARNING : Level.DEBUG;
         engine.log(level, (wasOpen ? "connection to " + address + " lost: " : "") + reason.getMessage(), null);
         if (!seed) {
             retire(reason, wasOpen);
@@ -237,20 +225,9 @@ final class Link {
         } finally {
             unlock();
         }
-        Duration pause = pause();
+        Duration pause = backoff.next();
         engine.announcer.announce(new ConnectionEvent.Reconnecting(address.toString(), pause, reason));
         return sleep(pause);
-    }
-
-    /**
-     * Doubles with every attempt and is shortened by up to half at random: many clients lose one broker at the
-     * same moment and must not come back at one moment.
-     */
-    private Duration pause() {
-        long min = engine.config.pauseMin().toNanos();
-        long max = Math.max(min, engine.config.pauseMax().toNanos());
-        long pause = (long) Math.min(max, min * Math.pow(2, Math.min(pauses++, 40)));
-        return Duration.ofNanos(pause - (long) (pause / 2.0 * ThreadLocalRandom.current().nextDouble()));
     }
 
     /** False: the link was closed meanwhile. */
@@ -280,23 +257,20 @@ final class Link {
         }
         if (!wasOpen) {
             // The seed may go on naming a node that is gone until another is elected.
-            long pause = engine.config.pauseMin().toNanos() << hops();
-            if (!sleep(Duration.ofNanos(Math.min(engine.config.pauseMax().toNanos(), pause)))) {
+            if (!sleep(backoff.after(hops()))) {
                 return;
             }
         }
-        Rest rest = takeAll(reason);
-        rest.chunks.forEach((kind, chunks) -> chunks.forEach(chunk -> engine.submit(engine.seed(), kind, chunk)));
-        rest.requests.forEach(engine::ask);
-        rest.streams.forEach(engine::subscribe);
+        Backlog.Rest rest = takeAll(reason);
+        rest.chunks().forEach((kind, chunks) -> chunks.forEach(chunk -> engine.submit(engine.seed(), kind, chunk)));
+        rest.requests().forEach(engine::ask);
+        rest.streams().forEach(engine::subscribe);
     }
 
     private int hops() {
         lock.lock();
         try {
-            int hops = collectors.values().stream().mapToInt(Collector::hops).max().orElse(0);
-            hops = Math.max(hops, requests.stream().mapToInt(request -> request.hops).max().orElse(0));
-            return Math.max(hops, streams.stream().mapToInt(Stream::hops).max().orElse(0));
+            return backlog.hops();
         } finally {
             unlock();
         }
@@ -325,7 +299,7 @@ final class Link {
                 return false;
             }
             if (session == null) {
-                requests.add(request);
+                backlog.add(request);
             } else {
                 session.send(request);
             }
@@ -374,15 +348,10 @@ final class Link {
 
     /** Withdraws what a call has not sent yet. */
     void abandon(Ticket<?> ticket) {
-        long freed = 0;
+        long freed;
         lock.lock();
         try {
-            if (ticket instanceof Call<?> call) {
-                freed = collectors.get(call.kind).forget(call);
-                freed = call.kind.enqueues() ? freed : 0;
-            } else {
-                requests.remove(ticket);
-            }
+            freed = backlog.forget(ticket);
         } finally {
             unlock();
         }
@@ -429,8 +398,6 @@ final class Link {
         }
     }
 
-    // The end.
-
     /** Says goodbye, which hands leased messages back. */
     void beginClose() {
         closing.countDown();
@@ -461,27 +428,20 @@ final class Link {
 
     /** Fails everything, now and later. */
     private void end(FilaException reason) {
-        Rest rest = takeAll(reason);
-        rest.chunks.forEach((kind, chunks) -> chunks.forEach(chunk -> engine.fail(kind, chunk, reason)));
-        rest.requests.forEach(request -> request.finish(reason));
-        rest.streams.forEach(stream -> stream.fail(reason));
+        Backlog.Rest rest = takeAll(reason);
+        rest.chunks().forEach((kind, chunks) -> chunks.forEach(chunk -> engine.fail(kind, chunk, reason)));
+        rest.requests().forEach(request -> request.finish(reason));
+        rest.streams().forEach(stream -> stream.fail(reason));
         engine.completions.flush();
     }
 
-    private record Rest(Map<Kind, List<Chunk>> chunks, List<Request<?>> requests, List<Stream> streams) {}
-
-    private Rest takeAll(FilaException reason) {
+    private Backlog.Rest takeAll(FilaException reason) {
         lock.lock();
         try {
             if (ended == null) {
                 ended = reason;
             }
-            Map<Kind, List<Chunk>> chunks = new EnumMap<>(Kind.class);
-            collectors.forEach((kind, collector) -> chunks.put(kind, collector.takeAll()));
-            Rest rest = new Rest(chunks, requests, List.copyOf(streams));
-            requests = new ArrayList<>();
-            streams.clear();
-            return rest;
+            return backlog.takeAll();
         } finally {
             unlock();
         }
