@@ -156,3 +156,28 @@ def test_a_session_that_closed_leaves_no_timer_behind() -> None:
     (timer,) = [one for one in caller.bench.loop.timers if one.delay_s > 60]
     caller.session.close()
     assert timer.cancelled
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda half: b.PauseQueue("q", half),
+        lambda half: b.PauseKey("q", half, "why"),
+        lambda half: b.PauseKey("q", "k", half),
+        lambda half: b.Purge("q", half),
+        lambda half: b.SetConfig("key", half),
+        lambda half: b.SetConfig(half, "value"),
+        lambda half: b.Explain(half),
+        lambda half: b.CreateApiKey(half),
+        lambda half: b.AckBatch("q", half),
+    ],
+)
+def test_half_a_character_is_refused_before_anything_is_done_with_it(request_of: Any) -> None:
+    caller = Caller()
+    assert caller.session.admit(None) is None
+    assert caller.ask(b.CreateQueue("q")).code == OK
+    refused = caller.ask(request_of("a\ud800"))
+    assert isinstance(refused, Rejection) and refused.code == INVALID_CONFIG_VALUE
+    assert "character 1 is half of a surrogate pair" in refused.message
+    assert caller.bench.faults == []
+    assert caller.ask(b.PauseQueue("q", "a\U0001f600")).code == OK

@@ -16,6 +16,7 @@ from fila.core.browse import (
 )
 from fila.core.command import Lease, Nack, Release
 from fila.core.entry import message_id, ready_ns
+from fila.core.rejection import Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import RETRY_NOW
 from tests.core.turn import MS, Turns
@@ -137,3 +138,19 @@ def test_ranges_hold_everything_once_whatever_their_number(
     one_key = [id for part in read(turns, b"k0", parts, rows_max=rows_max) for id in ids(part)]
     of_key = sum(messages for number, (messages, _) in enumerate(lanes) if number % 4 == 0)
     assert len(one_key) == len(set(one_key)) == of_key
+
+
+def test_a_key_in_more_lanes_than_a_reply_can_count_is_refused_and_the_queue_is_not() -> None:
+    turns = Turns(Settings(browse_ranges_max=3))
+    turns.create("q")
+    for number in range(4):
+        turns.enqueue("q", b"k", throttle=(b"t%d" % number,))
+    turns.enqueue("q", b"other")
+    view = turns.machine.view
+    refused = view.browse("q", b"k", 1)
+    assert isinstance(refused, Rejection)
+    assert "4 lanes" in refused.message and "browse the whole queue" in refused.message
+    whole = view.browse("q", None, 1)
+    assert not isinstance(whole, Rejection) and whole.messages == 5
+    one = view.browse("q", b"other", 1)
+    assert not isinstance(one, Rejection) and len(one.ranges) == 1

@@ -361,3 +361,10 @@ def test_an_auth_row_is_kept_and_removed_and_never_shows_in_the_config() -> None
     assert turns.restart().machine.state.config == {}
     turns.turn(StoreAuth(b"key-1", None))
     assert turns.rows(rows.AUTH) == []
+
+
+def test_a_config_value_that_no_string_of_a_reply_could_hold_is_refused() -> None:
+    turns = Turns()
+    (refused,) = turns.set("note", "ä" * 32_768).replies
+    assert isinstance(refused, Rejection) and "65535 bytes" in refused.message
+    assert turns.set("note", "x" * 65_535).replies == [None]

@@ -110,3 +110,37 @@ def test_failures_are_counted_and_told_with_one_traceback_for_each_place(
         *(True, False, False, False),
         True,
     ]
+
+
+def test_a_lease_batch_that_cannot_be_encoded_ends_its_connection_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    other = Wire(wire.bench)
+    other.send(QUEUE, MESSAGE)
+    other.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(hot, "encode_delivery", fails)
+        wire.send(bodies.LeaseBatch("q", "s/0", 10), request_id=1)
+        wire.settle()
+    assert (op.ERROR, 0) in wire.received() and wire.transport.closing
+    assert wire.bench.faults == []
+    other.received()
+    other.send(PING, request_id=9)
+    other.settle()
+    assert other.received() == [(op.PONG, 9)]
+
+
+def test_an_answer_with_more_items_than_a_u16_counts_is_refused_whole() -> None:
+    wire = Wire()
+    config = wire.bench.broker.machine.state.config
+    config.update({f"k{number}": "v" for number in range(65_536)})
+    wire.send(bodies.ListConfig(""), bodies.ListConfig("k1"), request_id=5)
+    wire.settle()
+    frames = wire.frames()
+    refused = layouts.decode(bodies.Error, frames[0][2])
+    assert frames[0][:2] == (op.ERROR, 5)
+    assert "entries: 65536 items are too many" in refused.message
+    assert "over gRPC" in refused.message
+    assert frames[1][:2] == (op.LIST_CONFIG_RESULT, 6)
+    assert not wire.transport.closing and wire.bench.faults == []

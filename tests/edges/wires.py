@@ -129,10 +129,14 @@ class Wire:
 
     def received(self) -> list[tuple[int, int]]:
         """Let the client read everything; opcode and request id of each frame."""
+        return [(opcode, request_id) for opcode, request_id, _ in self.frames()]
+
+    def frames(self) -> list[tuple[int, int, bytes]]:
+        """The same with their bodies."""
         self.transport.drain()
         data = bytes(self.transport.sent)
         self.transport.sent.clear()
-        return [(opcode, request_id) for opcode, request_id, _ in self._decoder.feed(data)]
+        return [tuple(frame) for frame in self._decoder.feed(data)]
 
     def _gone(self, _: object) -> None:
         self.closed = True

@@ -169,3 +169,27 @@ def test_a_visitor_that_does_not_read_is_not_kept_data_for(site: HttpBroker) -> 
         raw.close()
     for raw in raws:
         raw.close()
+
+
+def test_half_a_character_in_json_is_refused_and_the_broker_goes_on(
+    site: HttpBroker, visitor: Visitor, queue: str
+) -> None:
+    with site.peer() as peer:
+        peer.create_queue(queue)
+    visitor.allow_posts()
+    for action, fields in (
+        ("pause", {"queue": queue, "reason": "a\ud800"}),
+        ("pause", {"queue": "\udfff", "reason": ""}),
+        ("purge", {"queue": queue + "\ud800"}),
+        ("redrive", {"queue": "\ud83d"}),
+        ("resume", {"queue": "\ud800", "key": "YQ"}),
+    ):
+        answer = visitor.post(action, fields)
+        assert answer.status == 400, (action, fields)
+        assert "half of a surrogate pair" in answer.json()["error"]["message"]
+    assert visitor.get("/healthz").status == 200 and site.alive()
+
+
+def test_a_query_that_is_no_utf8_is_refused(site: HttpBroker) -> None:
+    head = b"GET /api/v1/explain?queue=%ff HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert b"the query is not valid UTF-8" in exchange(site.http_address, head)

@@ -1,9 +1,9 @@
 """Carrying out the operations of the table: the permission check, then the handler.
 
-Owns the order of checks, the same for every operation and both protocols: permission first, before
-anything is looked up, so that a refusal reveals nothing about what exists; then the values of the
-request; then the broker. Owns what the audit log says of it, too. What an operation does is in its
-handler: `queue_operations`, `key_operations` and `batch_operations`.
+Owns the order of checks, the same for every operation and all protocols: whether its texts are
+UTF-8; permission, before anything is looked up, so that a refusal tells nothing about what exists;
+then the values of the request; then the broker. Owns what the audit log says of it, too. What an
+operation does is in its handler: `queue_operations`, `key_operations` and `batch_operations`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import batch_operations, key_operations, queue_operations
-from fila.core.rejection import Rejection
+from fila.core.rejection import Rejection, invalid_value
 from fila.error_codes import FORBIDDEN
 from fila.security.permission import CONSUME
 from fila.wire import layouts, operation
@@ -38,6 +38,9 @@ def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
     """Do what a request of the table asks; `done` gets the result, unless it is refused."""
     row = layouts.OPERATIONS[type(request)]
     fields = request._asdict()
+    fault = text_fault(fields)
+    if fault is not None:
+        return fault
     refused = permitted(session, row, fields)
     if refused is not None:
         return session.refused(operation.text(row.action, fields), refused)
@@ -56,6 +59,19 @@ def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
         session.done(operation.text(row.action, fields))
     if answer is not None:
         done(answer)
+    return None
+
+
+def text_fault(fields: dict[str, Any]) -> Rejection | None:
+    """Text that is no UTF-8 can be neither stored nor sent: JSON lets half a character through."""
+    for name, value in fields.items():
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                return invalid_value(
+                    name, f"character {error.start} is half of a surrogate pair, not valid UTF-8"
+                )
     return None
 
 

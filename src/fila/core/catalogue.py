@@ -91,6 +91,9 @@ def set_config(state: State, command: SetConfig) -> Rejection | None:
     key, value = command.key, command.value
     if not key or len(key.encode()) > state.settings.config_key_bytes_max:
         return invalid_value("config key", "use 1 to 1,024 bytes of UTF-8")
+    value_bytes_max = state.settings.config_value_bytes_max
+    if len(value.encode()) > value_bytes_max:
+        return invalid_value("config value", f"it is longer than {value_bytes_max} bytes")
     change = throttle.change(key, value, state.config)
     if isinstance(change, Rejection):
         return change

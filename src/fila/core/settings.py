@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     redrive_messages: int = 256  # messages one redrive step moves
     name_bytes_max: int = 255
     config_key_bytes_max: int = 1_024
+    config_value_bytes_max: int = 65_535  # what a string of a reply holds
     queues_max: int = 10_000
     batch_messages_max: int = 65_535  # messages in one lease batch
     batch_bytes: int = 8 * MiB  # of one lease batch, unless its request says
@@ -40,4 +41,5 @@ class Settings(NamedTuple):
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long
     pause_text_bytes_max: int = 1_024  # of a reason, and of who gave it
     paused_keys_max: int = 10_000  # of one queue
+    browse_ranges_max: int = 65_535  # what a reply can count
     purge_lanes: int = 2_048  # lanes one step of a purge empties

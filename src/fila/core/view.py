@@ -17,7 +17,7 @@ from fila.core.explain import Document
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
 from fila.core.pause import Pause
-from fila.core.rejection import Rejection, queue_not_found
+from fila.core.rejection import Rejection, invalid_value, queue_not_found
 from fila.core.settings import Settings
 from fila.core.state import State
 from fila.core.stats import QueueStats, QueueSummary
@@ -178,8 +178,13 @@ class View:
         queue = state.queues.get(name)
         if queue is None:
             return queue_not_found(name)
-        return Browsing(
-            Snapshot(state.reader.snapshot(), queue, state.now),
-            browse.count(queue, fairness_key),
-            browse.ranges(queue, fairness_key, parts),
-        )
+        ranges = browse.ranges(queue, fairness_key, parts)
+        ranges_max = state.settings.browse_ranges_max
+        if len(ranges) > ranges_max:
+            return invalid_value(
+                "fairness key",
+                f"its messages lie in {len(ranges)} lanes (sets of throttle keys), more than the "
+                f"{ranges_max} ranges of a browse; browse the whole queue",
+            )
+        snapshot = Snapshot(state.reader.snapshot(), queue, state.now)
+        return Browsing(snapshot, browse.count(queue, fairness_key), ranges)

@@ -136,8 +136,7 @@ class FibpConnection(asyncio.Protocol):
         try:
             self._deliver(delivery)
         except Exception as error:
-            # On a turn of its own: a turn that is being committed is no place to begin another.
-            self._loop.call_soon(partial(self._fail, error))
+            self.fail_soon(error)
 
     def _deliver(self, delivery: Delivery) -> None:
         request_id = self._requests.get(delivery.consumer.id)
@@ -404,6 +403,10 @@ class FibpConnection(asyncio.Protocol):
             self._forget_inbound()
             self.broker.begin()
             self.broker.after_commit(self._close)
+
+    def fail_soon(self, error: Exception) -> None:
+        """On a turn of its own: a turn that is being committed is no place to begin another."""
+        self._loop.call_soon(partial(self._fail, error))
 
     def _fail(self, error: Exception) -> None:
         """The broker failed over this connection, which ends. Its own state is not in doubt: a

@@ -32,11 +32,14 @@ def lease_batch(connection: FibpConnection, session: Session, request_id: int, b
     request = layouts.decode(bodies.LeaseBatch, body)
 
     def done(found: BatchLeased | Rejection) -> FibpConnection:
-        if isinstance(found, Rejection):
-            connection.refuse_now(request_id, found)
-        else:
-            result = layouts.encode(_leased(found, request.form))
-            connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
+        try:
+            if isinstance(found, Rejection):
+                connection.refuse_now(request_id, found)
+            else:
+                result = layouts.encode(_leased(found, request.form))
+                connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
+        except Exception as error:
+            connection.fail_soon(error)
         return connection
 
     fault = None if request.form == COUNT else _form_fault(request.form)

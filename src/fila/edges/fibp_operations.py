@@ -1,17 +1,19 @@
 """FIBP's cold operations: a body to a record, the session's answer to a frame.
 
 Everything comes from the table: which record a body is, and whether a failure stands inside the
-result or is an Error frame. A refusal of the guard is always an Error frame.
+result or is an Error frame. A refusal of the guard is always an Error frame, and so is an answer
+that the layouts cannot carry.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from fila.core.rejection import Rejection
 from fila.edges.reason import clipped
-from fila.error_codes import FORBIDDEN
+from fila.error_codes import FORBIDDEN, INVALID_CONFIG_VALUE
 from fila.wire import layouts
-from fila.wire.fields import LIST_ITEMS_MAX
+from fila.wire.errors import UnencodableField
 from fila.wire.operation import IN_RESULT
 
 if TYPE_CHECKING:
@@ -44,7 +46,11 @@ def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes
 
 
 def _send(connection: FibpConnection, request_id: int, result: Any) -> None:
-    for name, kind in layouts.LAYOUTS[type(result)].items():
-        if isinstance(kind, layouts.ListOf) and len(getattr(result, name)) > LIST_ITEMS_MAX:
-            result = result._replace(**{name: getattr(result, name)[:LIST_ITEMS_MAX]})
-    connection.reply(layouts.opcode_of(result), request_id, layouts.encode(result))
+    try:
+        body = layouts.encode(result)
+    except UnencodableField as error:
+        # Half a list would look like the whole one.
+        text = f"the answer does not fit into FIBP: {error}; ask for less of it, or over gRPC"
+        connection.refuse(request_id, Rejection(INVALID_CONFIG_VALUE, text), {})
+        return
+    connection.reply(layouts.opcode_of(result), request_id, body)

@@ -11,6 +11,6 @@ def clipped(reason: str) -> str:
     """The reason, or its beginning and end around the part that is left out."""
     raw = reason.encode(errors="replace")
     if len(raw) <= REASON_BYTES_MAX:
-        return reason
+        return raw.decode()  # what cannot be written is a question mark by now
     half = REASON_BYTES_MAX // 2 - 8
     return raw[:half].decode(errors="ignore") + " ... " + raw[-half:].decode(errors="ignore")

@@ -98,6 +98,11 @@ _WRITERS: Final[dict[str, Callable[[Any, str], bytes]]] = {
     "string?": f.optional_string_field,
 }
 
+_COUNTERS: Final[dict[str, Callable[[int, str], bytes]]] = {
+    "u16": f.count_u16,
+    "u32": f.u32_field,
+}
+
 _READERS: Final[dict[str, Callable[[f.FieldReader, str], Any]]] = {
     "u8": f.FieldReader.u8,
     "u16": f.FieldReader.u16,
@@ -136,7 +141,7 @@ def _write(record_type: Any, layout: Layout, record: tuple[Any, ...], where: str
     for (name, kind), value in zip(layout.items(), record, strict=True):
         field = where + name
         if isinstance(kind, ListOf):
-            parts.append(_WRITERS[kind.counter](len(value), field))
+            parts.append(_COUNTERS[kind.counter](len(value), field))
             item_layout = ITEM_LAYOUTS[kind.item]
             for index, item in enumerate(value):
                 parts.append(_write(kind.item, item_layout, item, f"{field}[{index}]."))

@@ -46,13 +46,11 @@ class LeaseCall(UnaryCall):
 
         def done(found: BatchLeased | Rejection) -> LeaseCall:
             # It is committed already: told at once, without a turn of its own.
-            if not self.ended:
-                if isinstance(found, Rejection):
-                    self.end(grpc_status.of(found))
-                else:
-                    answer = _leased(found, request.as_arrow)
-                    self.write(message_prefix(len(answer)) + answer)
-                    self.end(DONE)
+            try:
+                if not self.ended:
+                    self._tell(found, request.as_arrow)
+            except Exception as error:
+                self.connection.loop.call_soon(self.connection.fail, error)
             return self
 
         wanted = Wanted(
@@ -68,6 +66,14 @@ class LeaseCall(UnaryCall):
             return of_queue(request.queue, asked)
         self._request_number = asked
         return None
+
+    def _tell(self, found: BatchLeased | Rejection, as_arrow: bool) -> None:
+        if isinstance(found, Rejection):
+            self.end(grpc_status.of(found))
+            return
+        answer = _leased(found, as_arrow)
+        self.write(message_prefix(len(answer)) + answer)
+        self.end(DONE)
 
 
 def _lease_batch(call: UnaryCall, request: pb.LeaseBatchRequest) -> Answer:

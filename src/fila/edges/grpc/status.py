@@ -88,7 +88,7 @@ def http_block(code: bytes, message: str) -> bytes:
 
 def _escaped(message: str) -> bytes:
     """Printable ASCII; everything else, and the percent sign, as %XX."""
-    cut = message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore").encode()
+    cut = message.encode(errors="replace")[:MESSAGE_BYTES_MAX].decode(errors="ignore").encode()
     return b"".join(
         [
             b"%c" % byte if 0x20 <= byte <= 0x7E and byte != 0x25 else b"%%%02X" % byte

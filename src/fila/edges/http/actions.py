@@ -134,4 +134,9 @@ def text_of(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
         raise HttpError(400, "BadRequest", f"{name} is missing, or no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        text = f"{name}: character {error.start} is half of a surrogate pair, not valid UTF-8"
+        raise HttpError(400, "BadRequest", text) from error
     return value

@@ -195,9 +195,11 @@ class HttpConnection(asyncio.Protocol):
             found = parse_qs(
                 query,
                 keep_blank_values=True,
-                errors="surrogateescape",
+                errors="strict",
                 max_num_fields=self._limits.query_fields_max,
             )
+        except UnicodeDecodeError as error:
+            raise HttpError(400, "BadRequest", "the query is not valid UTF-8") from error
         except ValueError as error:
             raise HttpError(400, "BadRequest", "too many query parameters") from error
         return Request(
