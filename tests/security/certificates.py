@@ -20,6 +20,7 @@ new_certs_dir = {place}
 default_md = sha256
 policy = any
 unique_subject = no
+default_crl_days = 30
 copy_extensions = none
 [any]
 commonName = supplied
@@ -71,6 +72,18 @@ class Authority:
             "-startdate", _date(days_from), "-enddate", _date(days_until),
         )  # fmt: skip
         return Certificate(cert, key)
+
+    def revoke(self, certificate: Certificate) -> None:
+        self._ca("-revoke", certificate.cert)
+
+    def revocation_list(self, path: Path) -> Path:
+        self._ca("-gencrl", "-out", path)
+        return path
+
+    def _ca(self, *arguments: str | Path) -> None:
+        config = self._place / "config"
+        own = ("-config", config, "-cert", self.cert, "-keyfile", self._key)
+        _openssl("ca", "-batch", *own, *arguments)
 
 
 def encrypted(key: Path) -> Path:

@@ -21,6 +21,7 @@ from tests.grpc.client import Client
 from tests.http.visitor import HttpBroker
 from tests.security.certificates import OPENSSL, Authority, Certificate, encrypted
 
+HTTP2_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 
 
@@ -156,8 +157,10 @@ def test_a_client_without_a_valid_certificate_does_not(
         "expired": lambda: world.authority.issue("late", -20, -10),
         "not yet valid": lambda: world.authority.issue("soon", 10, 20),
     }[who]()
+    plain = socket.create_connection(secured.address, timeout=5)
+    port = plain.getsockname()[1]
     with (
-        socket.create_connection(secured.address, timeout=5) as plain,
+        plain,
         # In TLS 1.3 the client believes itself through until it reads.
         pytest.raises((ssl.SSLError, ConnectionError)),
     ):
@@ -170,7 +173,10 @@ def test_a_client_without_a_valid_certificate_does_not(
         "not yet valid": "certificate is not yet valid",
     }[who]
     wait_until(lambda: reason in secured.log(), 5, f'"{reason}" in the log')
-    assert "a client was refused by TLS: " in secured.log()
+    lines = [json.loads(line) for line in secured.log().splitlines()]
+    (told,) = [line for line in lines if reason in line["message"]]
+    assert told["message"].startswith("a client was refused by TLS: ")
+    assert told["peer"] == f"127.0.0.1:{port}"
 
 
 def test_a_client_that_does_not_know_the_authority_goes_away(secured: Broker, world: World) -> None:
@@ -297,6 +303,112 @@ def test_new_certificates_are_taken_up_and_open_connections_stay(
             assert client.stats("q").in_flight == 1
 
 
+def test_an_authority_that_was_taken_out_of_the_file_is_not_trusted_after_sighup(
+    world: World, tmp_path: Path
+) -> None:
+    ca = tmp_path / "trusted.pem"
+    guest = world.stranger.issue("guest")
+    ca.write_bytes(world.authority.cert.read_bytes() + world.stranger.cert.read_bytes())
+    every = settings(world.server, ca)
+    with Broker(tmp_path / "data", settings=every) as broker:
+        welcome = context(world, guest)
+        assert _gets_in(broker, welcome)
+        ca.write_bytes(world.authority.cert.read_bytes())
+        _reload(broker)
+        assert not _gets_in(broker, welcome)
+        get_through(broker, world)
+
+
+def test_a_session_of_before_is_not_resumed_after_sighup(world: World, tmp_path: Path) -> None:
+    ca = tmp_path / "trusted.pem"
+    guest = world.stranger.issue("regular")
+    ca.write_bytes(world.authority.cert.read_bytes() + world.stranger.cert.read_bytes())
+    with Broker(tmp_path / "data", settings=settings(world.server, ca)) as broker:
+        welcome = context(world, guest)
+        with (
+            socket.create_connection(broker.address, timeout=5) as plain,
+            welcome.wrap_socket(plain, server_hostname="localhost") as wrapped,
+        ):
+            wrapped.sendall(HTTP2_HELLO)
+            assert wrapped.recv(100)
+            session = wrapped.session
+        assert session is not None and session.has_ticket
+        ca.write_bytes(world.authority.cert.read_bytes())
+        _reload(broker)
+        with (
+            socket.create_connection(broker.address, timeout=5) as plain,
+            pytest.raises((ssl.SSLError, ConnectionError)),
+        ):
+            _say_hello(welcome, plain, session)
+
+
+def test_a_revoked_client_is_refused_and_the_list_is_read_again_on_sighup(
+    world: World, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path / "revoking")
+    good, bad, next_bad = (authority.issue(name) for name in ("good", "bad", "next-bad"))
+    authority.revoke(bad)
+    crl = authority.revocation_list(tmp_path / "crl.pem")
+    every = settings(world.server, authority.cert) | {"tls.crl_file": crl}
+    with HttpBroker(tmp_path / "data", settings=every) as broker:
+        assert _gets_in(broker, context(world, good))
+        assert not _gets_in(broker, context(world, bad))
+        wait_until(lambda: "certificate revoked" in broker.log(), 10, "the reason in the log")
+        assert _gets_in(broker, context(world, next_bad))
+        authority.revoke(next_bad)
+        authority.revocation_list(crl)
+        _reload(broker)
+        assert not _gets_in(broker, context(world, next_bad))
+        assert _gets_in(broker, context(world, good))
+        # A file that is no list changes nothing.
+        crl.write_text("nothing")
+        broker.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "holds no revocation list" in broker.log(), 10, "the complaint")
+        assert not _gets_in(broker, context(world, bad))
+        address = "{}:{}".format(*broker.http_address)
+        line = 'fila_tls_handshakes_refused_total{kind="certificate"} '
+
+        def refused() -> float:
+            page = urlopen(f"https://{address}/metrics", context=context(world, good), timeout=30)
+            (found,) = [one for one in page.read().decode().splitlines() if one.startswith(line)]
+            return float(found.removeprefix(line))
+
+        wait_until(lambda: refused() == 3, 30, "three refused handshakes in the metrics")
+
+
+def test_a_revocation_list_without_an_authority_or_that_is_none_keeps_the_broker_from_starting(
+    world: World, tmp_path: Path
+) -> None:
+    cases = [
+        (settings(world.server) | {"tls.crl_file": world.authority.cert}, "ca_file"),
+        (
+            settings(world.server, world.authority.cert) | {"tls.crl_file": world.authority.cert},
+            "holds no revocation list",
+        ),
+    ]
+    for number, (given, expected) in enumerate(cases):
+        broker = Broker(tmp_path / f"data{number}", settings=given)
+        broker.launch()
+        assert broker.wait(20) == 1
+        assert expected in broker.log().splitlines()[-1]
+
+
+def _reload(broker: Broker) -> None:
+    before = broker.log().count("certificates reloaded")
+    broker.process.send_signal(signal.SIGHUP)
+    wait_until(
+        lambda: broker.log().count("certificates reloaded") > before, 10, "the new certificates"
+    )
+
+
+def _gets_in(broker: Broker, made: ssl.SSLContext) -> bool:
+    with socket.create_connection(broker.address, timeout=5) as plain:
+        try:
+            return bool(_say_hello(made, plain))
+        except (ssl.SSLError, ConnectionError):
+            return False
+
+
 def _name(broker: Broker, world: World) -> str:
     with (
         socket.create_connection(broker.address, timeout=5) as plain,
@@ -307,9 +419,11 @@ def _name(broker: Broker, world: World) -> str:
     return dict(pair[0] for pair in found["subject"])["commonName"]  # type: ignore[misc]
 
 
-def _say_hello(made: ssl.SSLContext, plain: socket.socket) -> bytes:
-    with made.wrap_socket(plain, server_hostname="localhost") as wrapped:
-        wrapped.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+def _say_hello(
+    made: ssl.SSLContext, plain: socket.socket, session: ssl.SSLSession | None = None
+) -> bytes:
+    with made.wrap_socket(plain, server_hostname="localhost", session=session) as wrapped:
+        wrapped.sendall(HTTP2_HELLO)
         data = wrapped.recv(100)
         if not data:
             raise ConnectionError("closed")

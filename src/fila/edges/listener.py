@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import ssl
 
 from fila.broker.session import Sessions
 from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
+from fila.edges.handshake import PortTls, TlsServer
 from fila.edges.lane_fields import LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
 from fila.edges.protocol_detection import Connection, ProtocolDetector, TurnedAway
@@ -36,7 +36,7 @@ class Listener:
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
         self._loop = asyncio.get_running_loop()
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server | TlsServer] = []
         self._connections: set[Connection] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -48,20 +48,17 @@ class Listener:
     def connections(self) -> int:
         return len(self._connections)
 
-    async def listen(
-        self, host: str, port: int, tls: ssl.SSLContext | None = None
-    ) -> tuple[str, int]:
+    async def listen(self, host: str, port: int, tls: PortTls | None = None) -> tuple[str, int]:
         """Bind and accept, once per address. Returns the address that was bound (port 0 picks a
         free one)."""
-        server = await self._loop.create_server(
-            self._connect,
-            host or None,
-            port,
-            backlog=1024,
-            reuse_address=True,
-            ssl=tls,
-            ssl_handshake_timeout=self._limits.handshake_s if tls else None,
-        )
+        server: asyncio.Server | TlsServer
+        if tls is not None:
+            server = TlsServer(self._connect, tls, self._loop, self._limits.handshake_s)
+            await server.listen(host, port, backlog=1024)
+        else:
+            server = await self._loop.create_server(
+                self._connect, host or None, port, backlog=1024, reuse_address=True
+            )
         self._servers.append(server)
         bound = server.sockets[0].getsockname()
         return bound[0], bound[1]

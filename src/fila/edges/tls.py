@@ -6,8 +6,6 @@ import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fila.edges.handshake import ObservedHandshake
-
 ALPN_FIBP: Final = "fila/1"
 ALPN_GRPC: Final = "h2"
 ALPN_HTTP: Final = "http/1.1"
@@ -21,49 +19,57 @@ class TlsFiles(NamedTuple):
     cert: str
     key: str
     ca: str  # empty: clients need no certificate
+    crl: str = ""  # empty: revocation is not looked at
 
 
 def server_context(
     files: TlsFiles, now_s: float, protocols: tuple[str, ...] = (ALPN_GRPC, ALPN_FIBP)
 ) -> ssl.SSLContext:
-    """A context for a listener of these protocols.
+    """A context for a listener of these protocols, from the files as they are now.
 
-    With a CA, clients must show a certificate it signed.
+    With a CA, clients must show a certificate it signed, which no revocation list names.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     context.set_alpn_protocols(list(protocols))
-    context.sslobject_class = ObservedHandshake
-    load(context, files, now_s)
+    _load_pair(context, files, now_s)
     if files.ca:
+        _load_trusted(context, files)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def load(context: ssl.SSLContext, files: TlsFiles, now_s: float) -> None:
-    """(Re)read the files into the context; new handshakes use them, open connections stay."""
+def _load_pair(context: ssl.SSLContext, files: TlsFiles, now_s: float) -> None:
     _readable("cert_file", files.cert)
     _readable("key_file", files.key)
     _begun(files.cert, now_s)
-    # Tried on a context of its own first: a bad pair must not spoil the one in use.
-    for target in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
-        try:
-            target.load_cert_chain(files.cert, files.key, password=_no_password)
-        except ssl.SSLError as error:
-            if "KEY_VALUES_MISMATCH" in str(error):
-                raise TlsError(
-                    f"tls.key_file: {files.key} does not belong to {files.cert}"
-                ) from error
-            raise TlsError(f"tls.cert_file: {files.cert} with {files.key}: {error}") from error
-        except ValueError as error:
-            raise TlsError(f"tls.key_file: {files.key} is encrypted; decrypt it first") from error
-        if files.ca:
-            _readable("ca_file", files.ca)
-            try:
-                target.load_verify_locations(files.ca)
-            except ssl.SSLError as error:
-                raise TlsError(f"tls.ca_file: {files.ca} holds no certificate") from error
+    try:
+        context.load_cert_chain(files.cert, files.key, password=_no_password)
+    except ssl.SSLError as error:
+        if "KEY_VALUES_MISMATCH" in str(error):
+            raise TlsError(f"tls.key_file: {files.key} does not belong to {files.cert}") from error
+        raise TlsError(f"tls.cert_file: {files.cert} with {files.key}: {error}") from error
+    except ValueError as error:
+        raise TlsError(f"tls.key_file: {files.key} is encrypted; decrypt it first") from error
+
+
+def _load_trusted(context: ssl.SSLContext, files: TlsFiles) -> None:
+    _readable("ca_file", files.ca)
+    try:
+        context.load_verify_locations(files.ca)
+    except ssl.SSLError as error:
+        raise TlsError(f"tls.ca_file: {files.ca} holds no certificate") from error
+    if not files.crl:
+        return
+    _readable("crl_file", files.crl)
+    try:
+        context.load_verify_locations(files.crl)
+    except ssl.SSLError as error:
+        raise TlsError(f"tls.crl_file: {files.crl} holds no revocation list") from error
+    if not context.cert_store_stats()["crl"]:
+        raise TlsError(f"tls.crl_file: {files.crl} holds no revocation list")
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
 
 
 def _readable(setting: str, path: str) -> None:

@@ -25,6 +25,7 @@ from fila.core.settings import Settings as CoreSettings
 from fila.core.trail import trail_of
 from fila.edges import arrow, tls
 from fila.edges.grpc.http2 import Http2Limits
+from fila.edges.handshake import PortTls, Refusals
 from fila.edges.limits import ConnectionLimits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
@@ -66,7 +67,8 @@ class Node:
         self._settings = settings
         storage = settings.storage
         self._store = store if store is not None else open_store(settings)
-        self._tls: list[ssl.SSLContext] = []  # one per port
+        self._tls: list[PortTls] = []
+        self._refusals = Refusals()
         self._clock = clock = Clock()
         self._certificate = CertificateWatch(self._wall_s)
         began_ns = elapsed_ns()
@@ -131,24 +133,27 @@ class Node:
         if self._watch is not None:
             journal = self._journal.status if self._journal is not None else None
             certificate = self._certificate if settings.tls.cert_file else None
-            self._watch.attach(self.broker, sessions, hooks, self._listener, journal, certificate)
+            refusals = self._refusals if settings.tls.cert_file else None
+            self._watch.attach(
+                self.broker, sessions, hooks, self._listener, journal, certificate, refusals
+            )
         self.http_address: tuple[str, int] | None = None
 
     async def start(self) -> list[tuple[str, int]]:
         """Accept connections. Returns the bound addresses, in the settings' order."""
         self._snapshot()
         self._compare_clocks()
-        context = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
-        if context is not None:
+        secured = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
+        if secured is not None:
             self._look_at_certificate()
         if self._watch is not None:
             self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
-        return [await self._listen(text, context) for text in self._settings.listen_addrs]
+        return [await self._listen(text, secured) for text in self._settings.listen_addrs]
 
-    async def _listen(self, address: str, context: ssl.SSLContext | None) -> tuple[str, int]:
+    async def _listen(self, address: str, secured: PortTls | None) -> tuple[str, int]:
         host, port = parse_address(address)
         try:
-            return await self._listener.listen(host, port, context)
+            return await self._listener.listen(host, port, secured)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise OSError(f"cannot listen on {address}: {why}") from error
@@ -158,11 +163,13 @@ class Node:
         if not self._tls:
             return
         try:
-            for context in self._tls:
-                tls.load(context, self._tls_files(), self._wall_s())
+            # All are made before the first is put in place.
+            fresh = [self._context(port.protocols) for port in self._tls]
         except tls.TlsError as error:
             log.error(f"certificates not reloaded: {error}")
         else:
+            for port, context in zip(self._tls, fresh, strict=True):
+                port.context = context
             log.info("certificates reloaded")
             self._look_at_certificate()
 
@@ -170,17 +177,18 @@ class Node:
         path = self._settings.tls.cert_file
         self._certificate.loaded(path, tls.expiry_s(path))
 
-    def _secure(self, *protocols: str) -> ssl.SSLContext | None:
-        """A context for one port, if there are certificates."""
+    def _secure(self, *protocols: str) -> PortTls | None:
+        """What one port needs for TLS, if there are certificates."""
         if not self._settings.tls.cert_file:
             return None
-        context = tls.server_context(self._tls_files(), self._wall_s(), protocols)
-        self._tls.append(context)
-        return context
+        secured = PortTls(self._context(protocols), protocols, self._refusals)
+        self._tls.append(secured)
+        return secured
 
-    def _tls_files(self) -> tls.TlsFiles:
-        files = self._settings.tls
-        return tls.TlsFiles(files.cert_file, files.key_file, files.ca_file)
+    def _context(self, protocols: tuple[str, ...]) -> ssl.SSLContext:
+        own = self._settings.tls
+        files = tls.TlsFiles(own.cert_file, own.key_file, own.ca_file, own.crl_file)
+        return tls.server_context(files, self._wall_s(), protocols)
 
     def _wall_s(self) -> float:
         return self._clock.wall_ns() / 1e9

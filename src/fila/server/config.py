@@ -232,6 +232,8 @@ def _check_tls(settings: Settings, section_present: bool) -> None:
         raise ConfigError("tls: cert_file and key_file go together")
     if (section_present or tls.ca_file) and not tls.cert_file:
         raise ConfigError("tls: cert_file and key_file are missing")
+    if tls.crl_file and not tls.ca_file:
+        raise ConfigError("tls: crl_file goes with ca_file, which is missing")
 
 
 def _sections_of(file: Path | None) -> set[str]:

@@ -197,6 +197,11 @@ class TlsSettings:
     ca_file: str = setting(
         "", "When given, clients must show a certificate signed by it. Also: `ca_cert`."
     )
+    crl_file: str = setting(
+        "",
+        "Revocation lists, PEM: clients whose certificate is on the list of its issuer are "
+        "refused. Every issuer needs a current list here. Goes with `ca_file`.",
+    )
 
 
 @dataclass(frozen=True)

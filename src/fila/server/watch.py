@@ -11,7 +11,6 @@ import logging
 import os
 import random
 import secrets
-import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.session import Sessions
 from fila.edges.failures import Failures
+from fila.edges.handshake import PortTls, Refusals
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import Hooks
 from fila.server.certificate import CertificateWatch
@@ -65,6 +65,7 @@ class Watch:
         listener: Listener,
         journal: Callable[[], JournalNumbers] | None,
         certificate: CertificateWatch | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         """See everything the broker does from now on."""
         self._certificate = certificate
@@ -93,6 +94,7 @@ class Watch:
                 listener.failures.counts,
                 journal,
                 certificate.remaining_s if certificate is not None else None,
+                refusals.counts if refusals is not None else None,
             ),
         )
         if own.otlp_endpoint:
@@ -100,7 +102,7 @@ class Watch:
         if self._settings.gui.listen_addr:
             self._make_site(sessions, observer, hook_numbers, listener.failures)
 
-    async def start(self, tls: ssl.SSLContext | None) -> tuple[str, int] | None:
+    async def start(self, tls: PortTls | None) -> tuple[str, int] | None:
         """Begin to beat, to export and to serve. Returns the HTTP address, if there is one."""
         loop = asyncio.get_running_loop()
         bound = await self._listen(tls) if self._http is not None else None
@@ -127,7 +129,7 @@ class Watch:
             await self._pulse.beat()
             await self._export.close()
 
-    async def _listen(self, tls: ssl.SSLContext | None) -> tuple[str, int]:
+    async def _listen(self, tls: PortTls | None) -> tuple[str, int]:
         assert self._http is not None and self._site is not None
         gui = self._settings.gui
         host, port = parse_address(gui.listen_addr)

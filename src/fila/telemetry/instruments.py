@@ -220,6 +220,15 @@ INSTRUMENTS: Final = (
         "has a line for it.",
     ),
     Instrument(
+        "fila.tls.handshakes.refused",
+        COUNTER,
+        "{connection}",
+        ("kind",),
+        "TLS handshakes that failed: over a `certificate`, because what came is no TLS that is "
+        "spoken here (`protocol`), for a `timeout`, or the client `closed`. The log has address "
+        "and reason.",
+    ),
+    Instrument(
         "fila.tls.certificate.expires_in",
         GAUGE,
         SECONDS,

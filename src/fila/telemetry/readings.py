@@ -74,6 +74,7 @@ class Sources(NamedTuple):
     connections_failed: Mapping[str, int]  # by protocol
     journal: Callable[[], JournalNumbers] | None
     certificate_s: Callable[[], float] | None = None  # until the server's certificate expires
+    handshakes_refused: Mapping[str, int] | None = None  # by kind
 
 
 class Readings:
@@ -185,6 +186,8 @@ class Readings:
             add("fila.connections.failed", (protocol,), count)
         if sources.certificate_s is not None:
             add("fila.tls.certificate.expires_in", (), sources.certificate_s())
+        for kind, count in (sources.handshakes_refused or {}).items():
+            add("fila.tls.handshakes.refused", (kind,), count)
         if sources.journal is not None:
             journal = sources.journal()
             add("fila.journal.lag", (), journal.waiting)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from typing import cast
 
 from fila.edges.failures import Failures
+from fila.edges.handshake import PortTls, TlsServer
 from fila.edges.http.connection import HttpConnection, HttpLimits, Serve
 
 log = logging.getLogger("fila.http")
@@ -24,23 +24,21 @@ class HttpListener:
         self._failures = failures
         self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | TlsServer | None = None
         self._connections: set[HttpConnection] = set()
 
-    async def listen(
-        self, host: str, port: int, tls: ssl.SSLContext | None = None
-    ) -> tuple[str, int]:
+    async def listen(self, host: str, port: int, tls: PortTls | None = None) -> tuple[str, int]:
         """Bind and accept. Returns the address that was bound."""
-        self._server = await self._loop.create_server(
-            self._connect,
-            host or None,
-            port,
-            backlog=128,
-            reuse_address=True,
-            ssl=tls,
-            ssl_handshake_timeout=self._limits.request_s if tls else None,
-        )
-        bound = self._server.sockets[0].getsockname()
+        server: asyncio.Server | TlsServer
+        if tls is not None:
+            server = TlsServer(self._connect, tls, self._loop, self._limits.request_s)
+            await server.listen(host, port, backlog=128)
+        else:
+            server = await self._loop.create_server(
+                self._connect, host or None, port, backlog=128, reuse_address=True
+            )
+        self._server = server
+        bound = server.sockets[0].getsockname()
         return bound[0], bound[1]
 
     def close(self) -> None:
