@@ -1,17 +1,20 @@
 """When to export: metrics every interval, spans every second, on a thread that mostly waits.
 
 The loop hands over plain data; encoding and sending happen on the export thread, a few milliseconds
-of it per interval because labels are bounded. A collector that cannot be reached loses only its
-data: one export is under way at a time, spans that pile up are dropped and counted.
+of it per interval because labels are bounded. A collector that is away costs nothing but its data:
+one export is under way at a time, spans that pile up are dropped and counted. Nor does it hold up
+the end of the process: the thread is a daemon, and a collector that is away is not waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from concurrent.futures import Future
+from typing import Any, Protocol
 
 from fila.telemetry.readings import Family, Readings
 from fila.telemetry.spans import Span, Tracer
@@ -19,7 +22,7 @@ from fila.telemetry.spans import Span, Tracer
 log = logging.getLogger("fila.telemetry")
 
 SPANS_EVERY_S = 1.0
-LAST_WAIT_S = 2.0  # for a last export when the server stops
+LAST_WAIT_S = 1.0  # for a last export when the server stops
 
 
 class Exporter(Protocol):
@@ -47,7 +50,7 @@ class Export:
         self._now_ns = now_ns
         self._interval_s = interval_s
         self._began_ns = now_ns()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="otlp")
+        self._thread = _ExportThread()
         self._failing = False
 
     async def run(self) -> None:
@@ -64,23 +67,25 @@ class Export:
 
     async def close(self) -> None:
         """Send what is there, if the collector takes it quickly."""
-        try:
-            await asyncio.wait_for(self._once(True), LAST_WAIT_S)
-        except TimeoutError:
-            pass
-        self._exporter.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        if not self._failing:
+            try:
+                await asyncio.wait_for(self._once(True), LAST_WAIT_S)
+            except TimeoutError:
+                log.warning(f"the last telemetry was not sent: {self._endpoint} did not answer")
+        self._thread.end()
+        # Closing cancels the call under way, or hangs with it.
+        closing = threading.Thread(target=self._exporter.close, name="otlp-close", daemon=True)
+        closing.start()
 
     async def _once(self, metrics: bool) -> None:
         spans = self._tracer.take() if self._tracer is not None else []
         families = self._readings.take() if metrics else []
         if not spans and not families:
             return
-        loop = asyncio.get_running_loop()
+        now_ns = self._now_ns()
         try:
-            sent = await loop.run_in_executor(
-                self._thread, self._send, families, spans, self._now_ns()
-            )
+            job = self._thread.submit(lambda: self._send(families, spans, now_ns))
+            sent = await asyncio.wrap_future(job)
         except Exception as error:
             log.debug("export failed", exc_info=error)
             sent = False
@@ -100,3 +105,34 @@ class Export:
         if spans:
             sent = self._exporter.send_spans(spans) and sent
         return sent
+
+
+class _ExportThread:
+    """One thread that takes jobs in order. An executor's threads are waited for when the process
+    ends, however long their call takes; this one is not."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._jobs = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="otlp", daemon=True).start()
+
+    def submit(self, job: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._jobs.put((future, job))
+        return future
+
+    def end(self) -> None:
+        """After the job under way."""
+        self._jobs.put(None)
+
+    def _run(self) -> None:
+        while (found := self._jobs.get()) is not None:
+            future, job = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = job()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
