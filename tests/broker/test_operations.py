@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -156,6 +159,35 @@ def test_a_session_that_closed_leaves_no_timer_behind() -> None:
     (timer,) = [one for one in caller.bench.loop.timers if one.delay_s > 60]
     caller.session.close()
     assert timer.cancelled
+
+
+def test_explain_without_a_queue_shows_what_the_caller_administers_and_nothing_else() -> None:
+    caller = Caller(enabled=True)
+    caller.session.identity = Identity("", True, "root")
+    for name in ("mine", "yours", "read"):
+        assert caller.ask(b.CreateQueue(name)).code == OK
+
+    def key_with(*permissions: tuple[str, str]) -> str:
+        caller.session.identity = Identity("", True, "root")
+        made = caller.ask(b.CreateApiKey("test"))
+        wanted = tuple(b.Permission(*one) for one in permissions)
+        assert caller.ask(b.SetAcl(made.key_id, wanted)).code == OK
+        secret: str = made.key
+        return secret
+
+    caller.sessions.random_hex = iter_hex()
+    both, reader = key_with(("admin", "mine"), ("consume", "read")), key_with(("consume", "read"))
+    assert caller.session.admit(both) is None
+    found = json.loads(caller.ask(b.Explain("")).document)
+    assert [one["queue"] for one in found["queues"]] == ["mine"]
+    assert caller.session.admit(reader) is None
+    refused = caller.ask(b.Explain(""))
+    assert isinstance(refused, Rejection) and refused.code == FORBIDDEN
+
+
+def iter_hex() -> Callable[[int], str]:
+    numbers = itertools.count(1)
+    return lambda size: f"{next(numbers):0{size * 2}x}"
 
 
 @pytest.mark.parametrize(

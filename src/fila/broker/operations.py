@@ -81,8 +81,10 @@ def permitted(session: Session, row: Operation, fields: dict[str, Any]) -> Rejec
     if row.on == operation.BROKER:
         return guard.permit_all(session.identity)
     queue = fields.get(row.on)
-    if queue is None or (row.unnamed and not queue):
+    if queue is None:
         return None
+    if row.unnamed and not queue:
+        return guard.permit_some(session.identity)
     if row.permission == operation.ADMIN:
         return guard.permit_admin(session.identity, queue)
     if row.permission == operation.CONSUME_OR_ADMIN:

@@ -83,9 +83,14 @@ def list_config(session: Session, request: b.ListConfig) -> b.ListConfigResult:
 
 
 def explain(session: Session, request: b.Explain) -> b.ExplainResult | Rejection:
-    """Why it waits, as JSON. Without a queue: all that the caller sees, in short."""
+    """Why it waits, as JSON. Without a queue: all that the caller administers, in short."""
     if not request.queue:
-        names = [one.name for one in list_queues(session, b.ListQueues()).queues]
+        guard, identity = session.guard, session.identity
+        names = [
+            one.name
+            for one in session.broker.machine.view.summaries()
+            if guard.permit_admin(identity, one.name) is None
+        ]
         found = explaining.queues_in_short(session.broker, names)
         return b.ExplainResult(OK, explaining.as_json(found))
     document = explaining.explanation(session.broker, *request)

@@ -86,6 +86,13 @@ class Guard:
             return _NO_ADMIN
         return Rejection(FORBIDDEN, f'no admin permission on queue "{queue}"')
 
+    def permit_some(self, identity: Identity) -> Rejection | None:
+        """Administer any queue at all."""
+        permissions = self._permissions(identity)
+        if identity.superadmin or any(one.kind == ADMIN for one in permissions):
+            return None
+        return _NO_ADMIN
+
     def permit_all(self, identity: Identity) -> Rejection | None:
         """Administer the broker: config and keys."""
         if identity.superadmin or administers(self._permissions(identity), ALL):

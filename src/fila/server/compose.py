@@ -148,7 +148,10 @@ class Node:
             self._look_at_certificate()
         if self._watch is not None:
             self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
-        return [await self._listen(text, secured) for text in self._settings.listen_addrs]
+        bound = [await self._listen(text, secured) for text in self._settings.listen_addrs]
+        if self._watch is not None:
+            self._watch.ready()
+        return bound
 
     async def _listen(self, address: str, secured: PortTls | None) -> tuple[str, int]:
         host, port = parse_address(address)

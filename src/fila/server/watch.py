@@ -111,9 +111,12 @@ class Watch:
             self._tasks.append(loop.create_task(self._export.run()))
         for task in self._tasks:
             task.add_done_callback(_log_end)
+        return bound
+
+    def ready(self) -> None:
+        """The broker accepts connections and serves its queues: say so."""
         if self._site is not None:
             self._site.not_ready = ""
-        return bound
 
     def stopping(self) -> None:
         """Health checks report it before the broker stops accepting."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Explain(NamedTuple):
-    """Why a message, a key or a queue waits; without a queue all queues the key sees, in short."""
+    """Why a message, a key or a queue waits; without one all that the key administers."""
 
     queue: str
     fairness_key: str | None = None

@@ -49,7 +49,7 @@ class Operation(NamedTuple):
     failures: str = ERROR_FRAME
     permission: str = ""  # empty: the handler decides what the caller sees or may do
     on: str = ""
-    unnamed: bool = False  # without a queue it asks for all that the caller sees, and needs nothing
+    unnamed: bool = False  # without a queue it asks for all on which the caller has the permission
     # For the audit log and the SDK's errors: `{field}` of the request or the result; a part in
     # square brackets is left out where its field is empty.
     action: str = ""

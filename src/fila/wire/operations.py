@@ -63,7 +63,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         "Explain",
         0x30,
         0x31,
-        "Why a message, a key or a queue waits; without a queue all queues the key sees, in short.",
+        "Why a message, a key or a queue waits; without one all that the key administers.",
         {
             "queue": "string",
             "fairness_key": "string? = None",
