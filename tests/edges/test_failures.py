@@ -120,7 +120,7 @@ def test_a_lease_batch_that_cannot_be_encoded_ends_its_connection_alone(
     other.send(QUEUE, MESSAGE)
     other.settle()
     with monkeypatch.context() as patch:
-        patch.setattr(hot, "encode_delivery", fails)
+        patch.setattr(message_codec, "encode_delivery", fails)
         wire.send(bodies.LeaseBatch("q", "s/0", 10), request_id=1)
         wire.settle()
     assert (op.ERROR, 0) in wire.received() and wire.transport.closing

@@ -136,7 +136,8 @@ class Wire:
         self.transport.drain()
         data = bytes(self.transport.sent)
         self.transport.sent.clear()
-        return [tuple(frame) for frame in self._decoder.feed(data)]
+        found = self._decoder.feed(data)
+        return [(opcode, request_id, body) for opcode, request_id, body in found]
 
     def _gone(self, _: object) -> None:
         self.closed = True
