@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+module Fila
+  module Wire
+    # What is done for every message, written for speed: one pack per message out, offsets instead of
+    # copies in. The tests hold it against the golden vectors and {Codec}.
+    module Hot
+      PAYLOAD_BYTES_MAX = 0xFFFF_FFFF
+      NO_OPTIONS = ("\x00" * 18).b.freeze
+      DELAY_MS_MAX = 0xFFFF_FFFF_FFFF_FFFF
+      WEIGHT_MAX = 0xFFFF_FFFF
+
+      module_function
+
+      # An item of Enqueue. `queue` is a checked string, `headers` a field made by {Text.map}.
+      def message(queue, headers, payload)
+        [queue.bytesize, queue, headers, payload.bytesize, payload].pack("na*a*Na*")
+      end
+
+      # What follows it in EnqueueWith.
+      def options(delay_ms, idempotency_key, fairness_key, weight, throttle_keys)
+        out = [delay_ms].pack("Q>")
+        out << Text.field(idempotency_key, "idempotency_key") << Text.field(fairness_key, "fairness_key")
+        out << [weight].pack("N") << Text.count(throttle_keys, "throttle keys")
+        throttle_keys.each { |key| out << Text.field(key, "throttle key") }
+        out
+      end
+
+      # An item of Ack and Release; of Nack with the reason's field behind it.
+      def reference(queue, id, reason = nil)
+        return [queue.bytesize, queue, id.bytesize, id].pack("na*na*") unless reason
+
+        [queue.bytesize, queue, id.bytesize, id, reason].pack("na*na*a*")
+      end
+
+      # Yields code, message id and whether it was stored before, for every item of an EnqueueResult
+      # (stride 3) or EnqueueWithResult (stride 4).
+      def enqueue_results(body, duplicates:)
+        count = count_of(body, duplicates ? 4 : 3, "results")
+        at = 4
+        count.times do
+          need(body, at, 3, "results")
+          size = (body.getbyte(at + 1) << 8) | body.getbyte(at + 2)
+          need(body, at, duplicates ? size + 4 : size + 3, "results")
+          id = body.byteslice(at + 3, size).force_encoding(Encoding::UTF_8)
+          code = body.getbyte(at)
+          at += size + 3
+          if duplicates
+            yield code, id, body.getbyte(at) == 1
+            at += 1
+          else
+            yield code, id, false
+          end
+        end
+      end
+
+      # The codes of an AckResult, NackResult or ReleaseResult.
+      def codes(body)
+        count = count_of(body, 1, "results")
+        body.byteslice(4, count).bytes
+      end
+
+      # Messages of a Delivery. `names` remembers what repeats: queues and keys are few.
+      def deliveries(body, names, client, link)
+        count = count_of(body, 46, "messages")
+        at = 4
+        Array.new(count) do
+          message = Message.allocate
+          at = message.read(body, at, names)
+          message.leased(client, link)
+          message
+        end
+      end
+
+      def count_of(body, least, field)
+        need(body, 0, 4, field)
+        count = body.unpack1("N")
+        return count if count * least <= body.bytesize - 4
+
+        raise InvalidBody.new(field, "#{count} entries do not fit the body")
+      end
+
+      def need(body, at, size, field)
+        raise InvalidBody.new(field, "the body ends before it") if at + size > body.bytesize
+      end
+    end
+
+    # Strings that repeat, each made once.
+    class Names
+      ENTRIES_MAX = 1024
+
+      def initialize
+        @known = {}
+      end
+
+      # The string for these bytes, frozen and known to be UTF-8.
+      def [](bytes)
+        @known[bytes] || add(bytes)
+      end
+
+      private
+
+      def add(bytes)
+        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        raise InvalidBody.new("messages", "a string is not UTF-8") unless text.valid_encoding?
+
+        text = -text
+        @known[bytes.freeze] = text if @known.size < ENTRIES_MAX && bytes.bytesize <= 256
+        text
+      end
+    end
+  end
+end
