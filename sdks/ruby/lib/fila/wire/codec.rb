@@ -29,7 +29,18 @@ module Fila
       # The fewest bytes a value of a type takes, so that a claimed count can be checked.
       LEAST = SIZES.merge(string: 2, bytes: 4, map: 2, strings: 2, maybe_string: 1, optional: 0).freeze
 
+      # The body inside a BrowsePageResult, which has no opcode of its own.
+      INNER = {
+        "BrowsedMessages" => [[:messages, :list, :u32, "BrowsedItem"].freeze].freeze,
+        "BrowsedItem" => [
+          *LAYOUTS.fetch("DeliveryItem").reject { |name, _| name == :leased_at_ms },
+          [:ready_at_ms, :u64].freeze, [:state, :u8].freeze
+        ].freeze
+      }.freeze
+
       module_function
+
+      def layout(name) = LAYOUTS[name] || INNER.fetch(name)
 
       # @raise [ArgumentError, TypeError] for what cannot be sent
       def encode(name, body)
@@ -42,7 +53,7 @@ module Fila
       def decode(name, bytes) = Reader.new(bytes).record(name, "")
 
       def append(out, name, body)
-        LAYOUTS.fetch(name).each do |field, type, inner, item|
+        layout(name).each do |field, type, inner, item|
           value = body[field]
           case type
           when :optional
@@ -82,7 +93,7 @@ module Fila
 
       def least(name)
         @least ||= {}
-        @least[name] ||= LAYOUTS.fetch(name).sum do |_, type, inner|
+        @least[name] ||= layout(name).sum do |_, type, inner|
           type == :list ? SIZES.fetch(inner) : LEAST.fetch(type)
         end
       end
@@ -97,7 +108,7 @@ module Fila
       end
 
       def record(name, path)
-        LAYOUTS.fetch(name).each_with_object({}) do |(field, type, inner, item), found|
+        Codec.layout(name).each_with_object({}) do |(field, type, inner, item), found|
           where = "#{path}#{field}"
           found[field] =
             case type

@@ -33,12 +33,12 @@ module Fila
         [queue.bytesize, queue, id.bytesize, id, reason].pack("na*na*a*")
       end
 
-      # Yields code, message id and whether it was stored before, for every item of an EnqueueResult
-      # (stride 3) or EnqueueWithResult (stride 4).
-      def enqueue_results(body, duplicates:)
-        count = count_of(body, duplicates ? 4 : 3, "results")
+      # Yields code, message id and whether it was stored before, for every item of an EnqueueResult or,
+      # with duplicates, an EnqueueWithResult.
+      def enqueue_results(body, items, duplicates:)
+        count_of(body, duplicates ? 4 : 3, "results", items)
         at = 4
-        count.times do
+        items.times do
           need(body, at, 3, "results")
           size = (body.getbyte(at + 1) << 8) | body.getbyte(at + 2)
           need(body, at, duplicates ? size + 4 : size + 3, "results")
@@ -55,9 +55,8 @@ module Fila
       end
 
       # The codes of an AckResult, NackResult or ReleaseResult.
-      def codes(body)
-        count = count_of(body, 1, "results")
-        body.byteslice(4, count).bytes
+      def codes(body, items)
+        body.byteslice(4, count_of(body, 1, "results", items)).bytes
       end
 
       # Messages of a Delivery. `names` remembers what repeats: queues and keys are few.
@@ -72,9 +71,10 @@ module Fila
         end
       end
 
-      def count_of(body, least, field)
+      def count_of(body, least, field, expected = nil)
         need(body, 0, 4, field)
         count = body.unpack1("N")
+        raise InvalidBody.new(field, "#{count} for #{expected} items") if expected && count != expected
         return count if count * least <= body.bytesize - 4
 
         raise InvalidBody.new(field, "#{count} entries do not fit the body")

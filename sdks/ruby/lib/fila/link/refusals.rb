@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Fila
+  class Link
+    # What an Error frame does to the request it answers: fail it, cut it up, or send it to the leader.
+    # @api private
+    module Refusals
+      RESUBSCRIBE = 0.5 # seconds after the broker ended a stream for the moment
+
+      private
+
+      def refused(id, error)
+        case waiting = @pending.delete(id)
+        when nil then @complaint = error if id.zero? # why the connection is about to end
+        when Batch then refused_batch(waiting, error)
+        when Request then refused_request(waiting, error)
+        when Leaving then @pending.delete(waiting.consume_id)
+        when Stream then refused_stream(waiting, error)
+        end
+      end
+
+      def refused_batch(batch, error)
+        if batch.items.size > 1 && separable?(batch, error)
+          # The whole frame was refused and nothing of it applied: one caller's mistake must not cost the
+          # others who shared it.
+          landed(batch.kind, 0)
+          split(batch.items).each { |items| send_items(batch.kind, items) }
+        elsif follow?(error, batch.items.first.hops) && (link = @core.redirect(self, batch.items.first.queue, error.leader_address))
+          landed(batch.kind, 0)
+          batch.items.each { |item| item.hops += 1 }
+          @core.submit(link, batch.kind, batch.items)
+        else
+          batch.items.each { |item| item.fail(error) }
+          landed(batch.kind, batch.items.sum(&:size))
+        end
+      end
+
+      def separable?(batch, error)
+        return true if Failure.separable?(error)
+
+        error.is_a?(NotLeaderError) && batch.items.any? { |item| item.queue != batch.items.first.queue }
+      end
+
+      # One part for each queue, or halves of a single queue's.
+      def split(items)
+        by_queue = items.group_by(&:queue).values
+        by_queue.size > 1 ? by_queue : items.each_slice((items.size + 1) / 2).to_a
+      end
+
+      def refused_request(request, error)
+        if follow?(error, request.hops) && (link = @core.redirect(self, request.queue, error.leader_address))
+          request.hops += 1
+          link.ask(request) || @core.seed.ask(request) || request.settle(error)
+        else
+          request.settle(error)
+        end
+      end
+
+      def refused_stream(stream, error)
+        stream.disconnected
+        if follow?(error, 0) && stream.hop && (link = @core.redirect(self, stream.queue, error.leader_address))
+          @streams.delete(stream)
+          link.subscribe(stream) || @core.seed.subscribe(stream) || stream.fail(error)
+        elsif stream.accepted? && Failure.transient?(error)
+          stream.resubscribe_at = Clock.now + RESUBSCRIBE # no verdict on the consumer
+        else
+          @streams.delete(stream)
+          stream.fail(error)
+        end
+      end
+
+      def follow?(error, hops) = error.is_a?(NotLeaderError) && error.leader_address && hops < HOPS_MAX
+
+      # A leader's link has ended: what it had goes to the seed, which knows who leads now. A leader that can
+      # never be talked to (its certificate is wrong, it refuses the key) fails it all instead.
+      def retire(error, was_open)
+        @core.forget(self)
+        return finish(error) if !was_open && hopeless?(error)
+
+        @ended = error
+        items, requests, streams = take_all
+        items.each { |kind, waiting| @core.submit(@core.seed, kind, waiting) unless waiting.empty? }
+        requests.each { |request| @core.seed.ask(request) || request.settle(error) }
+        streams.each { |stream| @core.seed.subscribe(stream) || stream.fail(error) }
+      end
+
+      def hopeless?(error) = Failure.permanent?(error) || error.is_a?(UntrustedError) || error.is_a?(InvalidFrameError)
+
+      # How often what waits here has been sent on, at most.
+      def hops
+        items = @collectors.flat_map(&:items)
+        (items + @requests + @streams.keys).map(&:hops).max || 0
+      end
+    end
+
+    include Refusals
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+module Fila
+  # A subscription: what was delivered and not yet read. It outlives connections: a link subscribes it
+  # again after a reconnect, and another link takes it when another node leads. Guarded by the core's
+  # lock.
+  # @api private
+  class Stream
+    HOPS_MAX = 8
+
+    attr_reader :core, :queue, :prefetch, :error, :names
+    attr_accessor :link, :request_id, :resubscribe_at
+
+    def initialize(core, queue, prefetch)
+      @core = core
+      @queue = queue
+      @prefetch = prefetch
+      @buffer = []
+      @readable = ConditionVariable.new
+      @accepted = false
+      @ended = false
+      @error = nil
+      @hops = 0
+      @names = Wire::Names.new
+      @link = @request_id = @resubscribe_at = nil
+    end
+
+    def accepted? = @accepted
+
+    def ended? = @ended
+
+    # The broker accepted the Consume.
+    def accept
+      @hops = 0
+      @accepted = true
+      @readable.broadcast
+    end
+
+    # Waits until the broker has accepted it, or refused.
+    def await_accepted(deadline)
+      until @accepted || @ended
+        return false unless @core.sleep_on(@readable, deadline)
+      end
+      true
+    end
+
+    # Waits for messages and takes up to `limit`. nil when the deadline came first, or after the end.
+    def take(limit, deadline)
+      while @buffer.empty?
+        return if @ended || !@core.sleep_on(@readable, deadline)
+      end
+      found = @buffer.shift(limit)
+      @readable.signal unless @buffer.empty? # for another reader
+      found
+    end
+
+    def push(messages)
+      @buffer.concat(messages)
+      # The broker sends more than the credit only when leases ran out, and the oldest unread messages
+      # are those: they belong to somebody else by now.
+      beyond = @buffer.size - @prefetch
+      @buffer.shift(beyond) if beyond.positive?
+      @readable.signal
+    end
+
+    # What was delivered over the old connection cannot be settled over a new one that consumes the same
+    # queue, so it waits for its redelivery.
+    def disconnected
+      @buffer.clear
+      @request_id = @resubscribe_at = nil
+    end
+
+    def hop
+      @hops += 1
+      @hops <= HOPS_MAX
+    end
+
+    attr_reader :hops
+
+    # Ends it with an error its reader sees. The client's own end is not one.
+    def fail(error)
+      finish(error.is_a?(ClosedError) ? nil : error)
+    end
+
+    # Ends the subscription and hands back what nobody has read.
+    def close
+      unread = finish(nil)
+      @link&.unsubscribe(self, unread) if unread
+    end
+
+    private
+
+    def finish(error)
+      return if @ended
+
+      @ended = true
+      @error = error
+      @core.left(self)
+      unread = @buffer
+      @buffer = []
+      @readable.broadcast
+      unread
+    end
+  end
+
+  # A stream that was closed while deliveries may be on their way to it.
+  # @api private
+  Leaving = Struct.new(:stream, :consume_id)
+end
