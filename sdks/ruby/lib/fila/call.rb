@@ -20,22 +20,36 @@ module Fila
   # One message or settlement on its way, encoded.
   # @api private
   class Item
-    attr_reader :call, :index, :queue, :bytes, :id, :repeatable
+    attr_reader :call, :index, :queue, :size, :id
     attr_accessor :hops
 
+    # @param head [String] its bytes, or those before the payload
     # @param id [String, nil] of a settlement
+    # @param payload [String, nil] of a message; shares the caller's memory until the caller changes it
+    # @param tail [String, nil] the bytes after the payload
     # @param repeatable [Boolean] whether it may be sent again although its answer was lost
-    def initialize(call, index, queue, bytes, id = nil, repeatable = false)
+    def initialize(call, index, queue, head, id = nil, payload = nil, tail = nil, repeatable = false)
       @call = call
       @index = index
       @queue = queue
-      @bytes = bytes
+      @head = head
       @id = id
+      @payload = payload
+      @tail = tail
       @repeatable = repeatable
       @hops = 0
+      @size = head.bytesize
+      @size += payload.bytesize if payload
+      @size += tail.bytesize if tail
     end
 
-    def size = @bytes.bytesize
+    def repeatable? = @repeatable
+
+    def append_to(out)
+      out << @head
+      out << @payload if @payload
+      out << @tail if @tail
+    end
 
     def settle(result) = @call.settle(@index, result)
 

@@ -154,7 +154,7 @@ module Fila
 
     # Settles a frame that will not be answered; items with an idempotency key are sent again.
     def lose(batch, lost)
-      again, gone = batch.items.partition { |item| item.repeatable && !item.call.abandoned? && !@closing }
+      again, gone = batch.items.partition { |item| item.repeatable? && !item.call.abandoned? && !@closing }
       gone.each { |item| item.fail(lost) }
       landed(batch.kind, gone.sum(&:size))
       @collectors[batch.kind.index].put_back(again) unless again.empty?

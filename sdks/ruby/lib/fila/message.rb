@@ -68,7 +68,7 @@ module Fila
     def release(timeout: @client.timeout) = settle(:release, nil, timeout)
 
     # @return [Boolean] whether {#ack}, {#nack} or {#release} was called
-    def settled? = @settled
+    def settled? = @settled == true
 
     # Without payload and header values: messages end up in logs.
     def inspect
@@ -80,28 +80,14 @@ module Fila
     # Reads one item of a Delivery and returns where the next begins. Headers and payload stay where
     # they are until somebody asks for them.
     # @api private
-    def read(body, at, names)
+    def read(body, at, names, client, link)
       @body = body
-      @payload = @headers = nil
-      @settled = false
-      at = skip(at, id_size = short(at))
-      @id = body.byteslice(at - id_size, id_size).force_encoding(Encoding::UTF_8)
-      at = skip(at, size = short(at))
-      @queue = names[body.byteslice(at - size, size)]
-      at = skip_headers(at)
-      Wire::Hot.need(body, at, 4, "messages")
-      @payload_size = body.unpack1("N", offset: at)
-      @payload_at = at + 4
-      at = @payload_at + @payload_size
-      at = skip(at, size = short(at))
-      @fairness_key = names[body.byteslice(at - size, size)]
-      read_rest(at, names)
-    end
-
-    # @api private
-    def leased(client, link)
       @client = client
       @link = link
+      at = read_head(at, names)
+      at = skip(at, size = short(at))
+      @fairness_key = names[body.byteslice(at - size, size)]
+      read_tail(at, names)
     end
 
     # @api private
@@ -114,12 +100,48 @@ module Fila
       @client.settle_message(verb, self, error, timeout)
     end
 
-    def read_rest(at, names)
+    # One unpack where the message looks as most do; returns where the fairness key begins.
+    def read_head(at, names)
+      id_size, id, queue_size, queue, headers, payload_size = @body.unpack(names.head_format, offset: at)
+      return read_odd_head(at, names) unless payload_size && id_size == 36 && queue_size == names.queue_size
+
+      @id = id.force_encoding(Encoding::UTF_8)
+      @queue = names[queue]
+      @headers_at = at + names.head_size - 6
+      return payload_follows(at + names.head_size, payload_size) if headers.zero?
+
+      read_payload(skip_headers(@headers_at))
+    end
+
+    def read_odd_head(at, names)
+      at = skip(at, size = short(at))
+      @id = @body.byteslice(at - size, size).force_encoding(Encoding::UTF_8)
+      at = skip(at, size = short(at))
+      @queue = names[@body.byteslice(at - size, size)]
+      @headers_at = at
+      read_payload(skip_headers(at))
+    end
+
+    def read_payload(at)
+      Wire::Hot.need(@body, at, 4, "messages")
+      payload_follows(at + 4, @body.unpack1("N", offset: at))
+    end
+
+    def payload_follows(at, size)
+      @payload_at = at
+      @payload_size = size
+      at + size
+    end
+
+    def read_tail(at, names)
       body = @body
-      Wire::Hot.need(body, at, 6, "messages")
-      @weight, keys = body.unpack("Nn", offset: at)
+      Wire::Hot.need(body, at, 26, "messages")
+      @weight, keys, @attempt_count, @enqueued_at_ms, @leased_at_ms = body.unpack("NnNQ>Q>", offset: at)
+      @throttle_keys = NO_KEYS
+      return at + 26 if keys.zero?
+
       at += 6
-      @throttle_keys = keys.zero? ? NO_KEYS : Array.new(keys) do
+      @throttle_keys = Array.new(keys) do
         at = skip(at, size = short(at))
         names[body.byteslice(at - size, size)]
       end
@@ -130,7 +152,6 @@ module Fila
 
     def skip_headers(at)
       count = short(at)
-      @headers_at = at
       at += 2
       (count * 2).times { at = skip(at, short(at)) }
       at

@@ -21,7 +21,7 @@ module Fila
       @ended = false
       @error = nil
       @hops = 0
-      @names = Wire::Names.new
+      @names = Wire::Names.new(queue)
       @link = @request_id = @resubscribe_at = nil
     end
 

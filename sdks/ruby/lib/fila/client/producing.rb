@@ -109,7 +109,10 @@ module Fila
       def options?(message)
         raise TypeError, "each message is a Hash, not #{message.class}" unless message.is_a?(Hash)
 
-        message.size > 3 || !(message.key?(:queue) && message.key?(:payload)) ? checked_options?(message) : OPTIONS.any? { |name| message[name] }
+        plain = message.key?(:queue) && message.key?(:payload)
+        return false if plain && (message.size == 2 || (message.size == 3 && message.key?(:headers)))
+
+        checked_options?(message)
       end
 
       def checked_options?(message)
@@ -124,16 +127,20 @@ module Fila
 
       def encode(messages, call, kind)
         traceparent = @options.traceparent ? @options.traceparent.call : Trace.current
-        name = checked = nil
-        messages.each_with_index.map do |message, index|
+        name = checked = field = nil
+        index = -1
+        messages.map do |message|
           queue = message[:queue]
-          checked = checked_queue(name = queue) unless queue.equal?(name)
+          unless queue.equal?(name)
+            checked = checked_queue(name = queue)
+            field = Wire::Text.field(checked, "queue")
+          end
           payload = message[:payload]
           raise TypeError, "payload must be a String, not #{payload.class}" unless payload.is_a?(String)
 
-          bytes = Wire::Hot.message(checked, headers_field(message[:headers], traceparent), payload)
-          bytes << options_field(message) if kind.duplicates
-          Item.new(call, index, checked, bytes, nil, !message[:idempotency_key].nil?)
+          head = Wire::Hot.message_head(field, headers_field(message[:headers], traceparent), payload.bytesize)
+          tail = options_field(message) if kind.duplicates
+          Item.new(call, index += 1, checked, head, nil, payload.b, tail, tail && !message[:idempotency_key].nil?)
         end
       end
 
@@ -145,6 +152,8 @@ module Fila
       end
 
       def headers_field(headers, traceparent)
+        return Wire::Text::EMPTY if headers.nil? && traceparent.nil?
+
         if traceparent && !(headers && (headers.key?(Trace::HEADER) || headers.key?(Trace::HEADER.to_sym)))
           headers = (headers || {}).merge(Trace::HEADER => traceparent)
         end

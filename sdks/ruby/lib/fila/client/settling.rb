@@ -120,18 +120,21 @@ module Fila
       end
 
       # The call, and its items by the link on which they are leased. That of a parent process is none.
+      # @param references [Array<Array(String, String, Link)>]
       def settlement(core, verb, references, error, &on_done)
         kind = Kinds::SETTLING.fetch(verb)
         reason = Wire::Text.field(reason_of(error), "error") if verb == :nack
         call = Call.new(core, verb.to_s, kind, references.size, references.first&.first, &on_done)
-        items = references.each_with_index.map do |(queue, id, link), index|
-          queue = Wire::Text.checked(queue, "queue")
+        runs = []
+        before = run = name = checked = nil
+        references.each_with_index do |(queue, id, link), index|
+          checked = Wire::Text.checked(name = queue, "queue") unless queue.equal?(name)
           id = Wire::Text.checked(id, "id")
-          [link, Item.new(call, index, queue, Wire::Hot.reference(queue, id, reason), id)]
-        end
-        runs = items.chunk_while { |a, b| a.first.equal?(b.first) }.map do |run|
-          link = run.first.first
-          [(link if link&.core.equal?(core)), run.map(&:last)]
+          if run.nil? || !link.equal?(before)
+            runs << [(link if link&.core.equal?(core)), run = []]
+            before = link
+          end
+          run << Item.new(call, index, checked, Wire::Hot.reference(checked, id, reason), id)
         end
         [call, runs]
       end

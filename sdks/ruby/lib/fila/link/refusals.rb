@@ -20,6 +20,13 @@ module Fila
       end
 
       def refused_batch(batch, error)
+        gone = batch.items.select { |item| item.call.abandoned? }
+        unless gone.empty? # nobody waits for these: they are not sent again
+          batch.items -= gone
+          @core.gate.leave(gone.sum(&:size)) if batch.kind.enqueues
+        end
+        return landed(batch.kind, 0) if batch.items.empty?
+
         if batch.items.size > 1 && separable?(batch, error)
           # The whole frame was refused and nothing of it applied: one caller's mistake must not cost the
           # others who shared it.

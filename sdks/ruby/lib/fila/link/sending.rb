@@ -37,21 +37,17 @@ module Fila
         true
       end
 
-      # One frame. Items of callers that have gone are left out.
+      # One frame.
       def send_items(kind, items)
-        items, gone = items.partition { |item| !item.call.abandoned? } if items.any? { |item| item.call.abandoned? }
-        @core.gate.leave(gone.sum(&:size)) if gone && kind.enqueues
-        return if items.empty?
-
         @pending[id = next_id] = Batch.new(kind, items)
         @collectors[kind.index].frames_under_way += 1
         size = items.sum(&:size) + 4 + Wire::Frames::COUNTED_BYTES
         if size <= @connection.frame_bytes_max
           [size, kind.opcode, 0, id, items.size].pack("NCCNN", buffer: @out)
-          items.each { |item| @out << item.bytes }
+          items.each { |item| item.append_to(@out) }
         else
           body = [items.size].pack("N")
-          items.each { |item| body << item.bytes }
+          items.each { |item| item.append_to(body) }
           send_frame(kind.opcode, id, body)
         end
       end

@@ -12,9 +12,11 @@ module Fila
 
       module_function
 
-      # An item of Enqueue. `queue` is a checked string, `headers` a field made by {Text.map}.
-      def message(queue, headers, payload)
-        [queue.bytesize, queue, headers, payload.bytesize, payload].pack("na*a*Na*")
+      # An item of Enqueue before its payload. `headers` is a field made by {Text.map}.
+      def message_head(queue_field, headers, payload_size)
+        raise ArgumentError, "payload has #{payload_size} bytes; at most #{PAYLOAD_BYTES_MAX} can be sent" if payload_size > PAYLOAD_BYTES_MAX
+
+        [queue_field, headers, payload_size].pack("a*a*N")
       end
 
       # What follows it in EnqueueWith.
@@ -65,8 +67,7 @@ module Fila
         at = 4
         Array.new(count) do
           message = Message.allocate
-          at = message.read(body, at, names)
-          message.leased(client, link)
+          at = message.read(body, at, names, client, link)
           message
         end
       end
@@ -85,12 +86,23 @@ module Fila
       end
     end
 
-    # Strings that repeat, each made once.
+    # Strings that repeat, each made once: queues and keys are few.
     class Names
       ENTRIES_MAX = 1024
 
-      def initialize
+      # The beginning of a delivered message, if its id has 36 bytes and its queue is the expected one: id,
+      # queue, count of headers and, if there are none, the payload's size.
+      attr_reader :head_format
+      # Bytes of that beginning.
+      attr_reader :head_size
+      # Bytes of the expected queue's name.
+      attr_reader :queue_size
+
+      def initialize(queue = "")
         @known = {}
+        @queue_size = queue.bytesize
+        @head_format = "na36na#{@queue_size}nN"
+        @head_size = 46 + @queue_size
       end
 
       # The string for these bytes, frozen and known to be UTF-8.
