@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "open3"
+
+class PartsTest < FilaTest
+  def test_generated_files_are_current
+    out, status = Open3.capture2e(RbConfig.ruby, File.expand_path("../../script/generate", __dir__), "--check")
+
+    assert_predicate status, :success?, out
+  end
+
+  def test_addresses_are_read_as_people_write_them
+    { "localhost:5555" => ["localhost", 5555], "broker" => ["broker", 5555], "[::1]:7" => ["::1", 7], "[::1]" => ["::1", 5555],
+      "https://host:1/" => ["host", 1], "http://host" => ["host", 5555], " 10.0.0.1:65535 " => ["10.0.0.1", 65_535] }.each do |text, expected|
+      address = Fila::Address.parse(text)
+      assert_equal expected, [address.host, address.port], text
+    end
+    assert_predicate Fila::Address.parse("https://host"), :tls?
+    assert_equal "[::1]:7", Fila::Address.parse("[::1]:7").to_s
+    ["", ":5555", "host:0", "host:65536", "host:x", "::1:5555", "[::1"].each do |text|
+      assert_raises(ArgumentError, text) { Fila::Address.parse(text) }
+    end
+  end
+
+  def test_options_are_checked_and_unknown_ones_named
+    address = Fila::Address.parse("host")
+    { { timeuot: 1 } => /timeuot.*known are/, { timeout: 0 } => /timeout/, { batch_mode: :fast } => /:auto, :linger or :disabled/,
+      { client_cert: "x" } => /client_key/, { linger: -1 } => /linger/, { on_event: 1 } => /on_event/,
+      { api_key: "\xFF" } => /api_key/ }.each do |given, text|
+      error = assert_raises(ArgumentError, given.inspect) { Fila::Options.new(address, given) }
+      assert_match text, error.message
+    end
+    assert Fila::Options.new(address, { ca_cert: "x" }).tls
+  end
+
+  def test_reconnect_pauses_double_up_to_their_bound
+    options = Fila::Options.new(Fila::Address.parse("host"), { reconnect_pause_min: 0.1, reconnect_pause_max: 1 })
+
+    assert_equal [0.1, 0.2, 0.4, 0.8, 1, 1], Array.new(6) { |attempt| options.pause_after(attempt) }
+    assert_equal 1, options.pause_after(10_000)
+  end
+
+  def test_auto_sends_at_once_and_then_collects_until_there_is_enough
+    collector = Fila::Collector.new(:auto, 1, 1000, 1 << 20)
+    collector.add(items(1), 0)
+    assert collector.due?(0)
+    collector.take
+    collector.frames_under_way = 1
+    collector.add(items(99), 0)
+    refute collector.due?(0)
+    collector.add(items(1), 0)
+    assert collector.due?(0)
+    assert_equal 100, collector.take.size
+    refute collector.due?(0)
+  end
+
+  def test_linger_waits_and_disabled_keeps_calls_apart
+    lingering = Fila::Collector.new(:linger, 5, 3, 1 << 20)
+    lingering.add(items(1), 10)
+    lingering.add(items(1), 12)
+    refute lingering.due?(14.9)
+    assert_equal 15, lingering.due_at
+    assert lingering.due?(15)
+    lingering.add(items(1), 13)
+    assert lingering.due?(13), "it is full"
+
+    apart = Fila::Collector.new(:disabled, 1, 100, 1 << 20)
+    apart.add(items(3, :first), 0)
+    apart.add(items(2, :second), 0)
+    assert_equal [3, 2], [apart.take.size, apart.take.size]
+    refute apart.due?(0)
+  end
+
+  def test_a_frame_is_bounded_and_a_large_message_goes_alone
+    collector = Fila::Collector.new(:auto, 1, 4, 100)
+    collector.add(items(10), 0)
+    assert_equal [4, 4, 2], Array.new(3) { collector.take.size }
+    collector.add(items(1, :call, 500) + items(2, :call, 60), 0)
+    assert_equal [1, 1, 1], Array.new(3) { collector.take.size }
+  end
+
+  def test_what_a_call_has_waiting_is_forgotten_with_it
+    collector = Fila::Collector.new(:auto, 1, 100, 1 << 20)
+    mine = Object.new
+    collector.add(items(2, mine) + items(1), 0)
+
+    assert_equal 20, collector.forget(mine)
+    assert_equal 1, collector.take.size
+  end
+
+  def test_strings_are_sent_as_utf8_or_refused
+    text = Fila::Wire::Text
+    assert_equal "\x00\x03\xE2\x82\xAC".b, text.field("€".encode("ISO-8859-15"), "x")
+    assert_equal "\x00\x02\xC3\xA9".b, text.field("é".b, "x")
+    assert_equal "\x00\x03abc".b, text.field(:abc, "x")
+    assert_raises(ArgumentError) { text.field("\xC3", "x") }
+    assert_raises(ArgumentError) { text.field("\xFF".b, "x") }
+    assert_raises(ArgumentError) { text.field("a" * 65_536, "x") }
+    assert_raises(TypeError) { text.field(1, "x") }
+  end
+
+  def test_errors_have_names_codes_and_verdicts
+    busy = Fila::Failure.refusal(9, nil, metadata: { "retry_after_ms" => "250" })
+    assert_instance_of Fila::ChannelFullError, busy
+    assert_equal ["ChannelFull", 9, 0.25], [busy.name, busy.code, busy.retry_after]
+    assert_predicate busy, :retryable?
+    assert_instance_of Fila::InternalError, Fila::Failure.refusal(200)
+    assert_nil Fila::TimeoutError.new("x").code
+    assert_equal "ConnectionLost", Fila::ConnectionLostError.new("x").name
+    assert_predicate Fila::ConnectionLostError.new("x"), :maybe_applied?
+    batch = Fila::BatchError.new([nil, busy, Fila::QueueNotFoundError.new("gone")])
+    assert_equal [1, 2], batch.errors.keys
+    refute_predicate batch, :retryable?
+    assert_match(/2 of 3 items failed/, batch.message)
+  end
+
+  def test_every_cause_of_the_catalogue_has_a_class
+    catalogue = JSON.parse(File.read(File.join(Broker::ROOT, "spec/errors.json")))["errors"].reject { |row| row["code"].zero? }
+    found = Fila::CAUSES.values.map { |type| [type::CODE, type::NAME, type::RETRYABLE] }
+
+    assert_equal catalogue.map { |row| row.values_at("code", "name", "retryable") }, found
+  end
+
+  def test_the_trace_context_belongs_to_its_block
+    assert_nil Fila::Trace.current
+    Fila::Trace.with("00-a") do
+      Fila::Trace.with("00-b") { assert_equal "00-b", Fila::Trace.current }
+      assert_equal "00-a", Fila::Trace.current
+      assert_nil Thread.new { Fila::Trace.current }.value
+    end
+    assert_nil Fila::Trace.current
+  end
+
+  private
+
+  def items(count, call = :call, bytes = 10)
+    Array.new(count) { |index| Fila::Item.new(call, index, "q", "x" * bytes) }
+  end
+end
