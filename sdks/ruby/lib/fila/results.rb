@@ -59,7 +59,7 @@ module Fila
   # A line of {Client#list_queues}.
   QueueInfo = Struct.new(:name, :depth, :in_flight, :active_consumers, :leader_node_id, keyword_init: true)
 
-  # The queues, and how many nodes the cluster has (1 for a broker that stands alone).
+  # The queues, and how many nodes the cluster has (0 for a broker that stands alone).
   QueueList = Struct.new(:queues, :cluster_node_count, keyword_init: true) do
     include Enumerable
 

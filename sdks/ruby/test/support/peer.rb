@@ -112,6 +112,8 @@ class Peer
     if name == "Handshake" && @handshake
       @keys << body[:api_key]
       caller.send("HandshakeOk", id, version: 1, node_id: 0, max_frame_size: 16_777_216)
+    elsif name == "Disconnect"
+      caller.close
     else
       @seen << [name, body]
       @script&.call(caller, name, id, body)

@@ -222,8 +222,9 @@ module Fila
       end
 
       def map(pairs, what)
-        return EMPTY if pairs.nil? || pairs.empty?
+        return EMPTY if pairs.nil?
         raise TypeError, "#{what} must be a Hash, not #{pairs.class}" unless pairs.is_a?(Hash)
+        return EMPTY if pairs.empty?
 
         out = count(pairs, what)
         pairs.each { |key, value| out << field(key, "#{what} name") << field(value, "#{what} #{key.inspect}") }
