@@ -38,7 +38,8 @@ Fila::Client.open(ARGV.fetch(0, "localhost:5555")) do |client|
 
   sleep 0.02 until client.get_stats(queue: "jobs.dlq").depth == 1
   broken = false
-  puts "#{client.redrive(queue: "jobs.dlq")} dead letter moved back"
+  moved = client.redrive(queue: "jobs.dlq")
   done.pop
   pool.stop
+  puts "#{moved} dead letter was moved back and done"
 end

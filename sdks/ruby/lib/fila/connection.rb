@@ -141,13 +141,4 @@ module Fila
       @node_id = welcome[:node_id]
     end
   end
-
-  # TLS failed: a certificate is wrong, or one side does not speak it. Trying again does not help.
-  class UntrustedError < ConnectFailedError
-    # (see Error#name)
-    def name = "ConnectFailed"
-
-    # (see Error#retryable?)
-    def retryable? = false
-  end
 end

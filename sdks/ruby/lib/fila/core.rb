@@ -13,7 +13,7 @@ module Fila
     IMMEDIATE = { Object => :immediate }.freeze
     GOODBYE = 1.0 # seconds for the broker to close after Disconnect
 
-    attr_reader :options, :address, :seed, :gate, :announcer, :pid, :tls, :orphans
+    attr_reader :client, :options, :address, :seed, :gate, :announcer, :pid, :tls, :orphans
 
     # @param connection [Connection, nil] the first one; without it the seed opens its own
     def initialize(client, address, options, tls, connection: nil)
@@ -36,8 +36,6 @@ module Fila
       @seed = Link.new(self, address, seed: true)
       synchronize { @seed.start(connection) }
     end
-
-    attr_reader :client
 
     def synchronize(&block)
       Thread.handle_interrupt(NEVER) { @mutex.synchronize(&block) }

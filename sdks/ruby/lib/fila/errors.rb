@@ -77,6 +77,15 @@ module Fila
     def retryable? = true
   end
 
+  # TLS failed: a certificate is wrong, or one side does not speak it. Trying again does not help.
+  class UntrustedError < ConnectFailedError
+    # (see Error#name)
+    def name = "ConnectFailed"
+
+    # (see Error#retryable?)
+    def retryable? = false
+  end
+
   # No answer in time: the request may or may not have been carried out.
   class TimeoutError < Error
     # (see Error#retryable?)

@@ -3,6 +3,8 @@
 module Fila
   # One delivered message. Its lease lasts for the queue's visibility timeout: settle it within that
   # time with {#ack}, {#nack} or {#release}, or it is delivered again, perhaps to somebody else.
+  #
+  # A message keeps the bytes of the delivery it came with; keep its payload rather than the message.
   class Message
     # @return [String] a UUID as text, unique and increasing: a good key for deduplication
     attr_reader :id

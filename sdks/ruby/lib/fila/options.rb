@@ -12,7 +12,7 @@ module Fila
     def self.parse(text)
       raise TypeError, "address must be a String, not #{text.class}" unless text.is_a?(String)
 
-      scheme, rest = text.strip.match(%r{\A(?:(https?|fila|filas)://)?(.*?)/*\z}i).captures
+      scheme, rest = text.strip.match(%r{\A(?:(https?)://)?(.*?)/*\z}i).captures
       case rest
       when /\A\[([^\]]+)\](?::(.*))?\z/ then host, port = $1, $2
       when /:.*:/ then raise ArgumentError, "address #{text.inspect}: write an IPv6 address as [#{rest}]:#{DEFAULT_PORT}"
@@ -20,7 +20,7 @@ module Fila
       end
       raise ArgumentError, "address #{text.inspect} has no host; write host:port, e.g. localhost:5555" if host.nil? || host.empty?
 
-      new(host, port_of(port, text), tls: %w[https filas].include?(scheme&.downcase))
+      new(host, port_of(port, text), tls: scheme&.downcase == "https")
     end
 
     def self.port_of(port, text)
@@ -62,7 +62,7 @@ module Fila
     PREFETCH = 256
     PREFETCH_MAX = 65_535
 
-    attr_reader(*DEFAULTS.keys)
+    DEFAULTS.each_key { |name| attr_reader name }
 
     def initialize(address, given)
       unknown = given.keys - DEFAULTS.keys

@@ -30,10 +30,8 @@ module Fila
     # @raise [Error] what ended the subscription, or an exception no handler should raise, such as SystemExit
     def join(timeout: nil)
       deadline = timeout && (Clock.now + timeout)
-      @threads.each do |thread|
-        next if thread == Thread.current
-        return unless thread.join(deadline && [deadline - Clock.now, 0].max)
-      end
+      others = @threads.reject { |thread| thread == Thread.current }
+      return unless others.all? { |thread| thread.join(deadline && [deadline - Clock.now, 0].max) }
       raise @fault if @fault
       raise @consumer.error.dup if @consumer.error
 

@@ -79,6 +79,7 @@ module Fila
 
   # A new API key. `key` is the secret and is shown only now; {#inspect} leaves it out.
   ApiKey = Struct.new(:key_id, :key, :is_superadmin, keyword_init: true) do
+    # Without the secret: keys end up in logs.
     def inspect = "#<struct Fila::ApiKey key_id=#{key_id.inspect}, is_superadmin=#{is_superadmin}>"
     alias_method :to_s, :inspect
   end

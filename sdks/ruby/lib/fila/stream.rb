@@ -6,9 +6,7 @@ module Fila
   # lock.
   # @api private
   class Stream
-    HOPS_MAX = 8
-
-    attr_reader :core, :queue, :prefetch, :error, :names
+    attr_reader :core, :queue, :prefetch, :error, :names, :hops
     attr_accessor :link, :request_id, :resubscribe_at
 
     def initialize(core, queue, prefetch)
@@ -72,10 +70,8 @@ module Fila
 
     def hop
       @hops += 1
-      @hops <= HOPS_MAX
+      @hops <= Link::HOPS_MAX
     end
-
-    attr_reader :hops
 
     # Ends it with an error its reader sees. The client's own end is not one.
     def fail(error)

@@ -147,7 +147,7 @@ class ConsumeTest < FilaTest
     error = assert_raises(Fila::BatchError) do
       client.ack_many(queue: queue, ids: [messages[0].id, "0190a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b", "no id"])
     end
-    assert_equal [nil, Fila::MessageNotFoundError, Fila::MessageNotFoundError], error.results.map { |result| result&.class }
+    assert_equal [nil, Fila::MessageNotFoundError, Fila::MessageNotFoundError], (error.results.map { |result| result&.class })
     assert_nil client.ack_many(messages[1..1])
     assert_nil client.nack_many([messages[2]], error: RuntimeError.new("broken"))
     assert_nil client.ack_many([])

@@ -22,7 +22,7 @@ class ExamplesTest < FilaTest
   end
 
   def test_retries_end_in_the_dead_letter_queue_and_come_back
-    assert_equal ["attempt 0 fails", "attempt 1 fails", "attempt 2 fails", "1 dead letter moved back", "job is done"],
+    assert_equal ["attempt 0 fails", "attempt 1 fails", "attempt 2 fails", "job is done", "1 dead letter was moved back and done"],
                  run_example("retries").lines(chomp: true)
   end
 

@@ -40,7 +40,7 @@ class ForkTest < FilaTest
     consumer = client.subscribe(queue: queue)
     message = receive(consumer)
     consumer.close
-    assert_equal ["ok"], child { [message.ack || "ok"] }
+    assert_equal(["ok"], child { [message.ack || "ok"] })
     eventually("it is gone") { client.get_stats(queue: queue).in_flight.zero? }
   end
 
@@ -58,7 +58,7 @@ class ForkTest < FilaTest
   def test_a_closed_client_stays_closed_in_the_child
     client = connect
     client.close
-    assert_equal ["Fila::ClosedError"], child { [assert_raises(Fila::ClosedError) { client.list_queues }.class.name] }
+    assert_equal(["Fila::ClosedError"], child { [assert_raises(Fila::ClosedError) { client.list_queues }.class.name] })
   end
 
   def test_a_process_that_ends_hands_its_leases_back

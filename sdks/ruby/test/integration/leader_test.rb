@@ -22,7 +22,7 @@ class LeaderTest < FilaTest
     refute_predicate consumer, :closed?
     assert_empty follower.seen_names, "what is known to be led elsewhere goes there at once"
     names = leader.seen_names
-    assert_equal ["Ack", "Consume", "Enqueue", "GetStats"], names.uniq.sort
+    assert_equal %w[Ack Consume Enqueue GetStats], names.uniq.sort
     assert_equal "secret", leader.keys.pop
     kinds = Array.new(events.size) { events.pop }.map { |event| [event.kind, event.address] }
     assert_includes kinds, [:redirected, leader.address]

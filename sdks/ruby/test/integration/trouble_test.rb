@@ -268,7 +268,7 @@ class TroubleTest < FilaTest
     client.enqueue_many(Array.new(3) { |n| { queue: queue, payload: n.to_s } })
     consumer = client.subscribe(queue: queue, prefetch: 2)
     receive(consumer)
-    waiting = Thread.new { consumer.each { nil } }
+    waiting = Thread.new { consumer.each(&:itself) }
     client.close
     assert_same consumer, waiting.value
     assert_nil consumer.receive

@@ -7,7 +7,8 @@ module Fila
       OPTIONS = %i[delay idempotency_key fairness_key weight throttle_keys].freeze
       FIELDS = (%i[queue payload headers] + OPTIONS).freeze
       CHUNK_BYTES = 1024 * 1024
-      private_constant :OPTIONS, :FIELDS, :CHUNK_BYTES
+      SECONDS_MAX = 1_000_000_000_000 # more than any broker accepts, and fits a u64 of milliseconds
+      private_constant :OPTIONS, :FIELDS, :CHUNK_BYTES, :SECONDS_MAX
 
       # Stores a message.
       # @param queue [String]
@@ -176,9 +177,9 @@ module Fila
       # Rounded up: a message never becomes ready too early.
       def milliseconds(seconds, what)
         return 0 if seconds.nil?
-        return (seconds * 1000).ceil if seconds.is_a?(Numeric) && !seconds.negative? && seconds.finite?
+        return (seconds * 1000).ceil if seconds.is_a?(Numeric) && seconds.between?(0, SECONDS_MAX)
 
-        raise ArgumentError, "#{what} must be a number of seconds that is not negative, not #{seconds.inspect}"
+        raise ArgumentError, "#{what} must be a number of seconds from 0 to #{SECONDS_MAX}, not #{seconds.inspect}"
       end
 
       def deadline_for(timeout)

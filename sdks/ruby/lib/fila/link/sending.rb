@@ -10,13 +10,15 @@ module Fila
 
       private
 
-      # Makes frames of what is due and writes them.
+      # Makes frames of what is due and writes them, many in one write.
       def push(now = Clock.now)
         return unless @connection
 
-        write
-        while unsent < UNSENT_BYTES && compose(now)
+        loop do
+          composed = false
+          composed = true while unsent < UNSENT_BYTES && compose(now)
           write
+          break unless composed && unsent.zero?
         end
         nudge if wanted?
       end

@@ -34,7 +34,7 @@ module Fila
         "BrowsedMessages" => [[:messages, :list, :u32, "BrowsedItem"].freeze].freeze,
         "BrowsedItem" => [
           *LAYOUTS.fetch("DeliveryItem").reject { |name, _| name == :leased_at_ms },
-          [:ready_at_ms, :u64].freeze, [:state, :u8].freeze
+          %i[ready_at_ms u64].freeze, %i[state u8].freeze
         ].freeze
       }.freeze
 

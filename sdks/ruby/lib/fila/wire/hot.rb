@@ -4,10 +4,10 @@ module Fila
   module Wire
     # What is done for every message, written for speed: one pack per message out, offsets instead of
     # copies in. The tests hold it against the golden vectors and {Codec}.
+    # @api private
     module Hot
       PAYLOAD_BYTES_MAX = 0xFFFF_FFFF
       NO_OPTIONS = ("\x00" * 18).b.freeze
-      DELAY_MS_MAX = 0xFFFF_FFFF_FFFF_FFFF
       WEIGHT_MAX = 0xFFFF_FFFF
 
       module_function
@@ -87,6 +87,7 @@ module Fila
     end
 
     # Strings that repeat, each made once: queues and keys are few.
+    # @api private
     class Names
       ENTRIES_MAX = 1024
 
