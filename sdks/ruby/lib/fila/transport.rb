@@ -6,7 +6,7 @@ module Fila
   # A socket that never blocks, plain or with TLS. Opening it takes time and is done without any lock.
   # @api private
   class Transport
-    READ_BYTES = 256 * 1024
+    READ_BYTES = 64 * 1024
     WRITE_BYTES = 256 * 1024
 
     # @param waiter [Waiter] waits for the socket, until the connect timeout or the link's end

@@ -45,6 +45,7 @@ module Fila
         @collectors[kind.index].frames_under_way += 1
         size = items.sum(&:size) + 4 + Wire::Frames::COUNTED_BYTES
         if size <= @connection.frame_bytes_max
+          @out = String.new(capacity: size + 4, encoding: Encoding::BINARY) if @out.empty?
           [size, kind.opcode, 0, id, items.size].pack("NCCNN", buffer: @out)
           items.each { |item| item.append_to(@out) }
         else
