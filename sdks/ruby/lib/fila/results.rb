@@ -43,7 +43,7 @@ module Fila
     # Whether the answer is there.
     def done? = @call.done?
 
-    # Waits for the answer.
+    # Waits for the answer. After a {TimeoutError} it may be asked again.
     # @param timeout [Numeric, nil] seconds from now; nil waits for ever
     # @return what the call that waits would have returned
     # @raise [Error] what the call that waits would have raised
@@ -51,7 +51,12 @@ module Fila
       Options.check_timeout(timeout)
       raise ClosedError, "the receipt belongs to process #{@core.pid}" if @core.pid != Process.pid
 
-      @core.synchronize { @core.await(@call, timeout, timeout && (Clock.now + timeout)) } unless @call.done?
+      deadline = timeout && (Clock.now + timeout)
+      @core.synchronize do
+        until @call.done?
+          raise @core.too_late(@call, timeout) unless @core.sleep_on(@call.condition, deadline)
+        end
+      end
       @answer.call(@call.results)
     end
   end

@@ -23,7 +23,7 @@ module Fila
     end
 
     def self.connect(address, waiter)
-      found = Addrinfo.getaddrinfo(address.host, address.port, nil, :STREAM)
+      found = Addrinfo.getaddrinfo(address.host, address.port, nil, :STREAM, timeout: waiter.left)
       found.each_with_index do |info, index|
         return connect_to(info, waiter.share(found.size - index))
       rescue SystemCallError, ConnectFailedError

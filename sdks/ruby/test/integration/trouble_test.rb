@@ -60,8 +60,10 @@ class TroubleTest < FilaTest
     assert_predicate error, :maybe_applied?
     assert_raises(Fila::TimeoutError) { client.get_stats(queue: queue, timeout: 0.05) }
     assert_raises(Fila::TimeoutError) { client.subscribe(queue: queue, timeout: 0.05) }
-    assert_raises(Fila::TimeoutError) { client.enqueue_soon(queue: queue, payload: "x").value(timeout: 0.05) }
+    receipt = client.enqueue_soon(queue: queue, payload: "x")
+    assert_raises(Fila::TimeoutError) { receipt.value(timeout: 0.05) }
     broker.thaw
+    assert_match(/\A\h{8}-/, receipt.value(timeout: PATIENCE))
     assert_match(/\A\h{8}-/, client.enqueue(queue: queue, payload: "y", timeout: PATIENCE))
   end
 
@@ -96,6 +98,18 @@ class TroubleTest < FilaTest
     assert_match(/\A\h{8}-/, client.enqueue(queue: queue, payload: "last"))
     Timeout.timeout(PATIENCE) { message = receive(consumer) until message&.payload == "last" }
     client.drain(timeout: PATIENCE)
+  end
+
+  def test_a_connections_thread_that_is_killed_leaves_nobody_waiting
+    silent = peer
+    client = connect(silent.address)
+    waiting = Thread.new { client.enqueue(queue: "q", payload: "x") }
+    waiting.report_on_exception = false
+    eventually("it is sent") { silent.seen.size == 1 }
+    Thread.list.find { |thread| thread.name == "fila #{silent.address}" }.kill
+    assert_raises(Fila::ConnectionLostError) { waiting.value }
+    assert_raises(Fila::ConnectionLostError) { client.get_stats(queue: "q") }
+    assert_predicate client, :closed?
   end
 
   def test_bytes_in_flight_are_bounded

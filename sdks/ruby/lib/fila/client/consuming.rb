@@ -97,12 +97,13 @@ module Fila
         deadline = deadline_for(timeout)
         core = self.core
         stream = Stream.new(core, Wire::Text.checked(queue, "queue"), prefetch)
+        consumer = Consumer.new(stream) # first: if this thread is interrupted, it is found as garbage
         core.synchronize do
           core.join(stream)
           core.subscribe(stream)
           await_accepted(core, stream, timeout, deadline)
         end
-        Consumer.new(stream)
+        consumer
       end
 
       def await_accepted(core, stream, timeout, deadline)

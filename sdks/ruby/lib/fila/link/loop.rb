@@ -76,10 +76,10 @@ module Fila
           connection = nil
           return unless go_on?(reason, was_open)
         end
-      rescue Exception => error # a fault of ours, or Thread#kill: nobody must wait for a thread that is gone
-        crashed(error)
-        raise unless error.is_a?(StandardError)
+      rescue StandardError => error # a fault of ours
+        crashed("#{error.class}: #{error.message}", error.full_message(highlight: false, order: :top))
       ensure
+        crashed("it was killed") unless @ended # nobody must wait for a thread that is gone
         @wake.close
         @waker.close
       end
@@ -228,10 +228,11 @@ module Fila
         !@closing
       end
 
-      def crashed(error)
-        log(:error, "the connection's thread failed: #{error.full_message(highlight: false, order: :top)}")
-        reason = InternalError.new("the connection's thread failed: #{error.class}: #{error.message}")
+      def crashed(why, details = why)
+        log(:error, "the connection's thread failed: #{details}")
+        reason = ConnectionLostError.new("the connection's thread failed: #{why}")
         @core.synchronize do
+          @connection&.transport&.close
           end_connection(reason) if @connection
           finish(reason)
           @core.ended(reason) if @seed
