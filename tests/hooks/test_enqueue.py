@@ -8,7 +8,7 @@ from fila.hooks.limits import FAIRNESS_KEY_BYTES_MAX, THROTTLE_KEY_BYTES_MAX, TH
 from tests.hooks.trial import Trial, assigned, body, hook
 
 # These tests are not about time.
-PATIENT = HookSettings(timeout_ms=2_000)
+PATIENT = HookSettings(timeout_ms=60_000)
 
 
 def failed(expression: str) -> str:

@@ -11,7 +11,7 @@ from tests.hooks.trial import MESSAGE_ID, QUEUE, Trial, body, hook
 GOOD = hook("return { fairness_key = 'good' }")
 
 # Time enough that memory is what runs out.
-PATIENT = HookSettings(timeout_ms=2_000)
+PATIENT = HookSettings(timeout_ms=60_000)
 
 BOMBS = {
     "a doubling string": "local s = 'x' while true do s = s .. s end",

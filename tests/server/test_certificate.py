@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from fila.server.certificate import DAY_S, CertificateWatch
+from tests import loops
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
@@ -29,7 +30,7 @@ def test_the_warning_is_repeated_until_the_certificate_is_replaced(
         watch.stop()
 
     with caplog.at_level(logging.INFO, "fila.tls"):
-        asyncio.run(live())
+        loops.run(live())
     assert {level for level, _ in messages(caplog)} == {"ERROR"}
     assert messages(caplog)[0][1].startswith(
         "the server certificate expired on 2023-11-14 22:13:20 UTC: clients that check it refuse"
@@ -50,5 +51,5 @@ def test_a_certificate_about_to_expire_is_a_warning_and_a_fresh_one_is_none(
         watch.stop()
 
     with caplog.at_level(logging.INFO, "fila.tls"):
-        asyncio.run(live())
+        loops.run(live())
     assert [level for level, _ in messages(caplog)] == ["WARNING"]

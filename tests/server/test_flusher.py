@@ -13,6 +13,7 @@ from fila.core.row_batch import PUT, RowBatch
 from fila.server.flusher import Flusher
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
+from tests import loops
 
 ROW = [RowBatch(0, 1, [(PUT | rows.DEFAULT, b"key", b"value")])]
 
@@ -67,7 +68,7 @@ def test_nothing_is_committed_before_the_flush_returns() -> None:
         assert bench.told == ["a"]
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_commits_that_come_during_a_flush_share_the_next_one() -> None:
@@ -85,7 +86,7 @@ def test_commits_that_come_during_a_flush_share_the_next_one() -> None:
         assert bench.store.syncs == 2
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_a_turn_without_changes_does_not_overtake_and_needs_no_flush_of_its_own() -> None:
@@ -101,7 +102,7 @@ def test_a_turn_without_changes_does_not_overtake_and_needs_no_flush_of_its_own(
         assert bench.store.syncs == 1
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_a_turn_without_changes_waits_for_every_turn_before_it() -> None:
@@ -116,7 +117,7 @@ def test_a_turn_without_changes_waits_for_every_turn_before_it() -> None:
         assert bench.told == ["a", "b", "reads b"]
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_draining_waits_for_what_was_written() -> None:
@@ -128,7 +129,7 @@ def test_draining_waits_for_what_was_written() -> None:
         await bench.flusher.drain()
         assert bench.told == ["a", "b"]
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_a_flush_that_fails_is_a_fault_and_nothing_is_committed_any_more() -> None:
@@ -146,7 +147,7 @@ def test_a_flush_that_fails_is_a_fault_and_nothing_is_committed_any_more() -> No
         assert bench.told == []
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())
 
 
 def test_a_callback_that_breaks_is_a_fault_too() -> None:
@@ -161,4 +162,4 @@ def test_a_callback_that_breaks_is_a_fault_too() -> None:
         assert [str(fault) for fault in bench.faults] == ["a bug"]
         await bench.flusher.drain()
 
-    asyncio.run(run())
+    loops.run(run())

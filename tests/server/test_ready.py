@@ -10,6 +10,7 @@ import pytest
 from fila.server.compose import Node
 from fila.server.config import load
 from fila.server.settings import Settings
+from tests import loops
 
 
 def test_readyz_is_true_only_once_clients_are_accepted(
@@ -20,7 +21,7 @@ def test_readyz_is_true_only_once_clients_are_accepted(
         {"FILA_GUI__LISTEN_ADDR": "127.0.0.1:0", "FILA_DATA_DIR": str(tmp_path / "data")},
         {"server.listen_addr": "127.0.0.1:0"},
     ).settings
-    assert asyncio.run(_answers(settings, monkeypatch)) == [
+    assert loops.run(_answers(settings, monkeypatch)) == [
         b"HTTP/1.1 503 \r\n",  # while the port is being opened
         b"HTTP/1.1 200 \r\n",
         b"HTTP/1.1 503 \r\n",  # while it stops

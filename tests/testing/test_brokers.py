@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from fila import ConnectFailedError, FilaClient, UnauthorizedError
 from fila.testing import BrokerError, RealBroker, broker, memory_broker
+from tests import loops
 
 KINDS = pytest.mark.parametrize("kind", [broker, memory_broker])
 HOOK = 'function on_enqueue(msg) return { fairness_key = msg.headers["tenant"] } end'
@@ -58,7 +58,7 @@ def test_an_asynchronous_client_connects_too(kind: Any) -> None:
         raise AssertionError("no message")
 
     with kind() as running:
-        assert asyncio.run(main(running.address)) == b"x"
+        assert loops.run(main(running.address)) == b"x"
 
 
 @KINDS
