@@ -15,6 +15,7 @@ import uvloop
 from fila import ConnectionLostError, FilaClient, LuaCompilationError
 from fila.testing import RealBroker, broker
 from tests.client.drivers import SyncDriver
+from tests.e2e.process import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,24 @@ def test_fifty_mebibytes_go_in_and_come_out(driver: SyncDriver, server: RealBrok
     message = driver.next(driver.call(client, "consume", queue))
     assert message.payload == payload
     driver.call(message, "ack")
+    driver.call(client, "close")
+
+
+def test_a_message_acked_after_its_lease_ran_out_is_not_handed_out_again(
+    driver: SyncDriver, server: RealBroker
+) -> None:
+    client = driver.open(server.address)
+    queue = f"late-{driver.name}"
+    driver.call(client, "create_queue", queue, visibility_timeout_ms=1_000)
+    driver.call(client, "enqueue", queue, None, b"slow")
+    consumer = driver.call(client, "consume", queue, prefetch=1)
+    message = driver.next(consumer)
+    # The second delivery waits in the stream when the first one is acknowledged.
+    stream = consumer._stream
+    wait_until(lambda: len(stream.buffer) == 1, 30, "the second delivery")
+    driver.call(message, "ack")
+    assert driver.call(consumer, "receive", 0.2) is None
+    assert driver.call(client, "get_stats", queue).in_flight == 0
     driver.call(client, "close")
 
 

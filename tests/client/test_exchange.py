@@ -85,10 +85,10 @@ class Bench:
         return stream
 
 
-def delivered(*numbers: int) -> b.Delivery:
+def delivered(*numbers: int, attempts: int = 0) -> b.Delivery:
     return b.Delivery(
         tuple(
-            b.DeliveryItem(str(UUID(int=n)), "q", {}, b"%d" % n, "default", 1, (), 0, 1, 2)
+            b.DeliveryItem(str(UUID(int=n)), "q", {}, b"%d" % n, "default", 1, (), attempts, 1, 2)
             for n in numbers
         )
     )
@@ -498,6 +498,38 @@ def test_messages_nobody_reads_do_not_pile_up_beyond_the_prefetch() -> None:
     bench.hear(request_id, delivered(1, 2, 3))
     bench.hear(request_id, delivered(4, 5))
     assert [item[0][-1:] for item in stream.buffer] == [b"3", b"4", b"5"]
+
+
+def test_what_is_settled_is_not_read_again_from_a_second_delivery() -> None:
+    bench = Bench()
+    stream = bench.consume(prefetch=2)
+    [(_, consume_id, _)] = bench.sent()
+    bench.hear(consume_id, b.ConsumeOk("c-1"))
+    bench.hear(consume_id, delivered(1))
+    read = stream.buffer.popleft()
+    bench.hear(consume_id, delivered(1, 2, attempts=1))  # the leases had run out
+    ticket = bench.ack(read[0].decode())
+    [(_, ack_id, _)] = bench.sent()
+    assert len(stream.buffer) == 2  # until the broker has said that it counts
+    bench.hear(ack_id, b.AckResult((b.CodeItem(codes.OK),)))
+    assert ticket.done
+    assert [item[0] for item in stream.buffer] == [str(UUID(int=2)).encode()]
+    # One that did not count leaves the message, which is leased to this stream.
+    bench.ack(str(UUID(int=2)))
+    [(_, ack_id, _)] = bench.sent()
+    bench.hear(ack_id, b.AckResult((b.CodeItem(codes.MESSAGE_NOT_FOUND),)))
+    assert len(stream.buffer) == 1
+
+
+def test_redelivered_messages_that_were_read_are_not_remembered_for_ever() -> None:
+    bench = Bench()
+    stream = bench.consume(prefetch=3)
+    [(_, consume_id, _)] = bench.sent()
+    bench.hear(consume_id, b.ConsumeOk("c-1"))
+    for number in range(1, 50):
+        bench.hear(consume_id, delivered(number, attempts=1))
+        stream.buffer.popleft()
+    assert len(stream.again) <= 3
 
 
 # Keep-alive.

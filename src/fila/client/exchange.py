@@ -75,7 +75,7 @@ class Exchange(Conversation):
         self._decoder = FrameDecoder()
         self._requests: deque[Request] = deque()  # waiting for a connection
         self._streams: dict[Stream, None] = {}
-        self._sender = Sender(options, self._send_batch)
+        self._sender = Sender(options, self._send_batch, self._streams)
 
     @property
     def address(self) -> Address:
@@ -442,9 +442,9 @@ class Exchange(Conversation):
         self._sender.end(error)
         while self._requests:
             self._requests.popleft().ticket.settle(0, error)
-        streams, self._streams = self._streams, {}
-        for stream in streams:
+        for stream in list(self._streams):
             stream.fail(error)
+        self._streams.clear()
         self.opened.settle(0, error)
         if self._drained is not None:
             self._drained.settle(0, error)

@@ -6,13 +6,14 @@ touches sockets, threads or the clock.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from fila.client import errors
 from fila.client.batching import Collector, Item, split
 from fila.client.errors import FilaError, ProtocolError
 from fila.client.options import BatchMode, Options
+from fila.client.stream import Stream
 from fila.client.ticket import Ticket
 from fila.wire import errors as codes
 from fila.wire import message_codec
@@ -37,8 +38,14 @@ class InFlight:
 
 
 class Sender:
-    def __init__(self, options: Options, send: Callable[[int, bytes, InFlight], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        send: Callable[[int, bytes, InFlight], None],
+        streams: Collection[Stream],
+    ) -> None:
         self._send = send  # (opcode, body, what to hand back with the answer)
+        self._streams = streams  # may hold a second copy of what is settled
         self._in_flight_bytes_max = options.in_flight_bytes_max
         self._in_flight_bytes = 0
         self._without_room: deque[list[Item]] = deque()
@@ -108,12 +115,24 @@ class Sender:
         else:
             answers = message_codec.decode_codes(body)
             _check_count(len(answers), len(items))
+            self._drop_copies(items, answers)
             for item, code in zip(items, answers, strict=True):
                 if code == codes.OK:
                     item[2].settle(item[3], None)
                 else:
                     item[2].settle(item[3], errors.refused_settlement(code, item[4], item[5]))
         self._landed(batch, now)
+
+    def _drop_copies(self, items: list[Item], answers: Sequence[int]) -> None:
+        """Before the callers hear that it is settled: then their reader does not meet it again."""
+        streams = [stream for stream in self._streams if stream.again]
+        if not streams:
+            return
+        for item, code in zip(items, answers, strict=True):
+            if code == codes.OK:
+                for stream in streams:
+                    if stream.queue == item[4]:
+                        stream.settled(item[5].encode())
 
     @property
     def busy(self) -> bool:

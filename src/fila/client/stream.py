@@ -5,16 +5,20 @@ reconnect the exchange subscribes it again. Knows nothing of threads or event lo
 """
 
 from collections import deque
+from typing import Final
 
 from fila.client.errors import ClientClosedError, FilaError
 from fila.client.ticket import Ticket, Watched
 from fila.wire.message_codec import ReceivedItem
+
+_ATTEMPTS: Final = 6  # in a ReceivedItem
 
 
 class Stream(Watched):
     """`buffer` is read from the left by the shell; `error` or `closed` says why no more comes."""
 
     __slots__ = (
+        "again",
         "buffer",
         "closed",
         "error",
@@ -30,6 +34,7 @@ class Stream(Watched):
         self.queue = queue
         self.prefetch = prefetch
         self.buffer: deque[ReceivedItem] = deque()
+        self.again: dict[bytes, ReceivedItem] = {}  # redelivered, perhaps unread: by id
         self.opened = opened  # settled by the first ConsumeOk, or by what came instead
         self.error: FilaError | None = None
         self.closed = False
@@ -39,11 +44,27 @@ class Stream(Watched):
     def push(self, items: list[ReceivedItem]) -> None:
         buffer = self.buffer
         buffer.extend(items)
+        for item in items:
+            if item[_ATTEMPTS]:
+                self.again[item[0]] = item
+        if len(self.again) > self.prefetch:  # most of them have been read since
+            unread = [item for item in buffer.copy() if item[_ATTEMPTS]]
+            self.again = {item[0]: item for item in unread}
         # The broker sends more than the credit only when leases ran out, and the oldest unread
         # messages are those: they belong to somebody else by now.
         while len(buffer) > self.prefetch:
             buffer.popleft()
         self.notify()
+
+    def settled(self, message_id: bytes) -> None:
+        """The reader has settled a message. If its lease had run out before, the message may have
+        come a second time and be unread: with the answer, that copy is nobody's."""
+        item = self.again.pop(message_id, None)
+        if item is not None:
+            try:
+                self.buffer.remove(item)
+            except (ValueError, IndexError):  # a reader in another thread has it
+                pass
 
     def take_unread(self) -> list[ReceivedItem]:
         """What was delivered and not read; a reader in another thread may still take some
@@ -59,6 +80,7 @@ class Stream(Watched):
         # What was delivered over the old connection cannot be acknowledged over a new one that
         # consumes the same queue, so it waits for its redelivery.
         self.buffer.clear()
+        self.again.clear()
         self.request_id = None
         self.resubscribe_at = None
 
