@@ -35,6 +35,7 @@ from fila.security.keyring import Keyring
 from fila.server import watch
 from fila.server.certificate import CertificateWatch
 from fila.server.config import ConfigError
+from fila.server.data_directory import DirectoryWatch
 from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
 from fila.server.settings import Settings
@@ -66,7 +67,11 @@ class Node:
         """Without a store it opens the one in the data directory."""
         self._settings = settings
         storage = settings.storage
-        self._store = store if store is not None else open_store(settings)
+        self._directory: DirectoryWatch | None = None
+        if store is None:
+            store = open_store(settings)
+            self._directory = DirectoryWatch(storage.data_dir, on_fault)
+        self._store = store
         self._tls: list[PortTls] = []
         self._refusals = Refusals()
         self._clock = clock = Clock()
@@ -143,6 +148,8 @@ class Node:
         """Accept connections. Returns the bound addresses, in the settings' order."""
         self._snapshot()
         self._compare_clocks()
+        if self._directory is not None:
+            self._directory.start()
         secured = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)
         if secured is not None:
             self._look_at_certificate()
@@ -223,6 +230,8 @@ class Node:
     async def stop(self) -> None:
         """Stop accepting, finish what was accepted, flush, close the store."""
         self._certificate.stop()
+        if self._directory is not None:
+            self._directory.stop()
         if self._watch is not None:
             self._watch.stopping()
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
