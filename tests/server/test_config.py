@@ -126,13 +126,64 @@ def test_a_bootstrap_key_in_the_server_section_turns_authentication_on() -> None
     assert by_environment.auth.bootstrap_apikey == "other"
 
 
-@pytest.mark.parametrize("section", ["server", "auth", "tls"])
+@pytest.mark.parametrize("section", ["server", "auth", "tls", "security", "Server"])
 def test_a_misspelt_bootstrap_key_is_refused_not_ignored(section: str) -> None:
     write(f"[{section}]\nbootstrap_api_key = 'secret'\n")
     with pytest.raises(ConfigError) as refused:
         load_with()
     assert "write [auth] bootstrap_apikey" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bootstrap_apikey = 'secret'\n",
+        "bootstrap-key = 'secret'\n",
+        "[security]\nbootstrap_apikey = 'secret'\n",
+        "[server]\nBootstrap_ApiKey = 'secret'\n",
+        "[auth]\nbootstrap_key = 'secret'\n",
+    ],
+)
+def test_a_bootstrap_key_in_a_place_where_it_does_not_count_is_refused(text: str) -> None:
+    said = fault(text)
+    assert "write [auth] bootstrap_apikey" in said and "secret" not in said
+
+
+@pytest.mark.parametrize("name", ["Auth", "AUTH", "authentication", "authorization", "auth_n"])
+def test_a_section_that_was_meant_to_be_auth_is_refused_even_when_it_is_empty(name: str) -> None:
+    assert "authentication is [auth]" in fault(f"[{name}]\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FILA_BOOTSTRAP_API_KEY",
+        "FILA_BOOTSTRAP_KEY",
+        "FILA_AUTH_BOOTSTRAP_APIKEY",
+        "FILA_AUTH_ENABLED",
+        "FILA_AUTHENTICATION__BOOTSTRAP_APIKEY",
+        "FILA_SECURITY__BOOTSTRAP_APIKEY",
+    ],
+)
+def test_an_environment_variable_that_was_meant_to_be_a_key_is_refused(name: str) -> None:
+    said = fault(environ={name: "secret"})
+    assert said.startswith(name) and "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "environ"),
+    [
+        ("", {"FILA_BOOTSTRAP_APIKEY": ""}),
+        ("", {"FILA_AUTH__BOOTSTRAP_APIKEY": ""}),
+        ("", {"FILA_SERVER__BOOTSTRAP_APIKEY": ""}),
+        ("[server]\nbootstrap_apikey = ''\n", {}),
+    ],
+)
+def test_an_empty_key_does_not_start_a_server_open(text: str, environ: dict[str, str]) -> None:
+    assert "is empty, and without a key everybody may do everything" in fault(text, environ)
+    write("[auth]\n" + text)  # where authentication is on anyway, it says nothing
+    assert load_with(environ).settings.auth_enabled
 
 
 @pytest.mark.parametrize(

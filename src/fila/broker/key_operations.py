@@ -30,7 +30,12 @@ def create_api_key(session: Session, request: b.CreateApiKey) -> b.CreateApiKeyR
     if 0 < request.expires_at_ms <= now_ms:
         return invalid_value("expiry", "it lies in the past")
     key, secret, row = session.guard.keyring.create(
-        name, request.expires_at_ms, request.is_superadmin, now_ms, session.sessions.random_hex
+        name,
+        request.expires_at_ms,
+        request.is_superadmin,
+        now_ms,
+        session.sessions.random_hex,
+        made_open=not session.guard.enabled,
     )
     session.broker.store_auth(row.key, row.value)
     return b.CreateApiKeyResult(OK, key.id, secret, key.superadmin)

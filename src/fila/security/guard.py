@@ -45,6 +45,10 @@ class Guard:
         self.enabled = enabled
         self._bootstrap = digest_of(bootstrap) if bootstrap else None
 
+    @property
+    def has_bootstrap(self) -> bool:
+        return self._bootstrap is not None
+
     def admit(self, secret: str | None, now_ms: int) -> Identity | Rejection:
         """Let a caller in by its API key."""
         if not self.enabled:
@@ -142,6 +146,16 @@ class Guard:
     def key(self, id: str) -> ApiKey | Rejection:
         found = self.keyring.get(id)
         return found or Rejection(API_KEY_NOT_FOUND, f'API key "{id}" does not exist')
+
+    def made_open(self, now_ms: int) -> list[ApiKey]:
+        """Keys that may do everything and were made while anybody could make them."""
+        return [
+            key
+            for key in self.keyring.all()
+            if key.made_open
+            and not key.expired(now_ms)
+            and (key.superadmin or administers(key.permissions, ALL))
+        ]
 
     def _permissions(self, identity: Identity) -> tuple[Permission, ...]:
         key = self.keyring.get(identity.key_id) if identity.key_id else None

@@ -26,6 +26,7 @@ class ApiKey(NamedTuple):
     expires_ms: int  # 0: never
     superadmin: bool
     permissions: tuple[Permission, ...]
+    made_open: bool = False  # while authentication was off: by anybody
 
     def expired(self, now_ms: int) -> bool:
         return 0 < self.expires_ms <= now_ms
@@ -66,10 +67,11 @@ class Keyring:
         superadmin: bool,
         now_ms: int,
         random_hex: Callable[[int], str],
+        made_open: bool = False,
     ) -> tuple[ApiKey, str, Row]:
         """A new key, its secret, and the row that keeps it."""
         id, secret = random_hex(8), random_hex(16)
-        key = ApiKey(id, name, digest_of(secret), now_ms, expires_ms, superadmin, ())
+        key = ApiKey(id, name, digest_of(secret), now_ms, expires_ms, superadmin, (), made_open)
         self._keep(key)
         return key, secret, _row(key)
 

@@ -38,6 +38,7 @@ from fila.server.config import ConfigError
 from fila.server.data_directory import DirectoryWatch
 from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
+from fila.server.key_warnings import report_keys
 from fila.server.settings import Settings
 from fila.server.watch import Watch
 from fila.storage.committer import Committer, OsCommitter
@@ -117,6 +118,7 @@ class Node:
             self.broker.install_hooks(queue)
         stored = self._store.scan(rows.AUTH, b"", b"\xff", 1 << 62, 1 << 62)
         guard = Guard(Keyring(stored), settings.auth.bootstrap_apikey, settings.auth_enabled)
+        report_keys(guard, clock.wall_ns() // 1_000_000)
         sessions = Sessions(
             self.broker,
             guard,

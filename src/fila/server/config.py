@@ -62,6 +62,10 @@ _SPECIAL = {
 }
 
 
+# Section names, without punctuation, that can only have been meant for [auth] …
+_AUTH_SECTIONS = {"auth", "auths", "authn", "authz", "authentication", "authorization"}
+# … and key names that can only have been meant for its bootstrap_apikey.
+_BOOTSTRAP_KEYS = {"bootstrapapikey", "bootstrapapikeys", "bootstrapkey", "bootstraptoken"}
 _NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 
 
@@ -94,12 +98,16 @@ def load(path: str | None, environ: Mapping[str, str], overrides: dict[str, str]
             _refuse_section(section, name)
             settings = _set_known(settings, section, key, _Text(text), name, warnings)
         elif name.startswith("FILA_") and name not in _SPECIAL:
+            if "BOOTSTRAP" in name or name.startswith("FILA_AUTH_"):
+                raise ConfigError(f"{name} is not a setting; write FILA_BOOTSTRAP_APIKEY")
             warnings.append(f"environment variable {name} is not a setting; it is ignored")
     if environ.get("FILA_BOOTSTRAP_APIKEY"):
         secret = environ["FILA_BOOTSTRAP_APIKEY"]
         settings = _set(settings, "auth", "bootstrap_apikey", secret, "FILA_BOOTSTRAP_APIKEY")
     if settings.auth.bootstrap_apikey:
         settings = replace(settings, auth_enabled=True)
+    if not settings.auth_enabled:
+        _refuse_empty_key(file, environ)
     for name, text in overrides.items():
         section, _, key = name.partition(".")
         settings = _set(settings, section, key, text, f"--{key.replace('_', '-')}")
@@ -125,6 +133,8 @@ def _apply_file(settings: Settings, file: Path, warnings: list[str]) -> Settings
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     for section, table in document.items():
         _refuse_section(section, str(file))
+        if not isinstance(table, dict):
+            _refuse_misspelt_key(section, f"{file}: {section}")
         if not isinstance(table, dict) and section in _sections():
             raise ConfigError(f"{file}: {section}: is a section; write [{section}] on its own line")
         if not isinstance(table, dict):
@@ -143,12 +153,38 @@ def _refuse_section(section: str, where: str) -> None:
             f"{where}: [{section}] is not supported by this version; "
             "remove it if you mean to run without"
         )
+    if section != "auth" and _bare(section) in _AUTH_SECTIONS:
+        # Ignoring it would start a server open that was told to ask for keys.
+        raise ConfigError(f"{where}: [{section}] is not a known section; authentication is [auth]")
+
+
+def _refuse_misspelt_key(key: str, where: str) -> None:
+    if _bare(key) in _BOOTSTRAP_KEYS:
+        # Ignoring it would start a server open that was told a key.
+        raise ConfigError(f"{where}: write [auth] bootstrap_apikey")
+
+
+def _refuse_empty_key(file: Path | None, environ: Mapping[str, str]) -> None:
+    """A key that is named but empty was meant to be one: a variable that was not set, perhaps."""
+    named = [name for name in environ if name.startswith("FILA_") and "BOOTSTRAP_APIKEY" in name]
+    if file is not None and "bootstrap_apikey" in _document(file).get("server", {}):
+        named.append(f"{file}: server.bootstrap_apikey")
+    if named:
+        raise ConfigError(
+            f"{named[0]}: is empty, and without a key everybody may do everything; give it one, or "
+            "remove it if you mean to run open"
+        )
+
+
+def _bare(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def _set_known(
     settings: Settings, section: str, key: str, value: Any, where: str, warnings: list[str]
 ) -> Settings:
     if section not in _sections():
+        _refuse_misspelt_key(key, f"{where}: {section}.{key}")
         warnings.append(_unknown(f"{where}: [{section}]", section, _sections()))
         return settings
     if (section, key) in RETIRED:
@@ -162,9 +198,7 @@ def _set_known(
     section, key = ALIASES.get((section, key), (section, key))
     known = [one.name for one in fields(getattr(settings, section))]
     if key not in known:
-        if key.replace("_", "").replace("-", "") == "bootstrapapikey":
-            # Ignoring it would start a server open that was told a key.
-            raise ConfigError(f"{where}: {section}.{key}: write [auth] bootstrap_apikey")
+        _refuse_misspelt_key(key, f"{where}: {section}.{key}")
         warnings.append(_unknown(f"{where}: {section}.{key}", key, known))
         return settings
     return _set(settings, section, key, value, where)
@@ -237,10 +271,12 @@ def _check_tls(settings: Settings, section_present: bool) -> None:
 
 
 def _sections_of(file: Path | None) -> set[str]:
-    if file is None:
-        return set()
+    return set(_document(file)) if file is not None else set()
+
+
+def _document(file: Path) -> dict[str, Any]:
     with file.open("rb") as stream:
-        return set(tomllib.load(stream))
+        return tomllib.load(stream)
 
 
 def _sections() -> list[str]:
