@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fila.cli import pipeline
 from fila.cli.failure import Failure, lines
 from fila.cli.output import say_json, shown, shown_bytes, shown_number, table
 from fila.cli.progress import Progress
+from fila.spark.report import Report, Table
 
 
 @pytest.mark.parametrize(
@@ -88,3 +90,11 @@ def test_progress_on_a_terminal_is_drawn_and_wiped(capsys, monkeypatch):
         progress.add(5)
     drawn = capsys.readouterr().err
     assert re.fullmatch(r"\r\x1b\[Kmoved 5 of 10 \([\d,]+/s\)\r\x1b\[K", drawn)
+
+
+def test_a_report_says_nothing_that_a_terminal_would_obey():
+    hostile = "tenant \x9b2J\x1b[2J\u202e"
+    found = Table("t", ["key"], [(hostile,)], f"worst: {hostile}")
+    report = Report("delays", f"about {hostile}", [f"first {hostile}\nsecond"], [found])
+    assert all(line.isprintable() for line in pipeline._text(report).split("\n"))
+    assert "\nsecond\n" in pipeline._text(report)

@@ -196,6 +196,15 @@ def test_a_configuration_file_that_is_not_there_is_named(tmp_path: Path) -> None
     assert ended.stderr == "fila-server: missing.toml: no such file\n"
 
 
+def test_what_the_program_says_on_a_terminal_is_escaped(tmp_path: Path) -> None:
+    ended = run("--check-config", "--config", "no\x9b2J\x1b[2J.toml", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "no\\x9b2J\\x1b[2J.toml: no such file" in ended.stderr
+    (tmp_path / "fila.toml").write_text('"evil\\u009b2J" = 1\n')
+    ended = run("--check-config", cwd=tmp_path)
+    assert ended.stderr.rstrip("\n").isprintable() and "evil\\x9b2J" in ended.stderr
+
+
 def test_check_config_says_valid_and_warns_of_unknown_keys(tmp_path: Path) -> None:
     (tmp_path / "fila.toml").write_text("[scheduler]\nquantun = 3\n")
     ended = run("--check-config", cwd=tmp_path)

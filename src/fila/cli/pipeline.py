@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fila.cli import pipeline_jobs
 from fila.cli.failure import EXIT_FAILED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
-from fila.cli.output import note, say, say_json, table
+from fila.cli.output import note, say, say_json, shown, table
 
 if TYPE_CHECKING:
     from fila.spark.report import Report
@@ -187,14 +187,19 @@ def _write(reports: list[Report], where: tuple[str, str], args: argparse.Namespa
 def _text(report: Report) -> str:
     from fila.spark.report import cell
 
-    parts = [report.heading, *report.said]
+    parts = [_lines(report.heading), *map(_lines, report.said)]
     for one in report.tables:
         if one.said:
-            parts.append("\n" + one.said)
+            parts.append("\n" + _lines(one.said))
         rows = [[cell(value) for value in row] for row in one.rows]
         headers = [name.upper() for name in one.columns]
         parts.append("\n" + (table(headers, rows) if rows else "(nothing)"))
     return "\n".join(parts)
+
+
+def _lines(text: str) -> str:
+    """Sentences of a report, which name keys and errors as their senders wrote them."""
+    return "\n".join(shown(line) for line in text.split("\n"))
 
 
 def _verb(

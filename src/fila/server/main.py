@@ -18,6 +18,7 @@ from fila.server.config import ConfigError, load
 from fila.server.malloc import keep_freed_memory
 from fila.server.settings import Settings
 from fila.storage.contract import StoreDamagedError, StoreError
+from fila.text import shown
 
 log = logging.getLogger("fila.server")
 
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error))
     if args.check_config:
         for warning in loaded.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+            print(f"warning: {shown(warning)}", file=sys.stderr)
         print(f"configuration is valid ({loaded.source})")
         return 0
     if args.verify or args.salvage or args.set_clock_back:
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, StoreError, TlsError, OSError) as error:
         code, last_word = 1, str(error)
     if last_word:
-        lines.say(f"fila-server: {last_word}")
+        lines.say(f"fila-server: {shown(last_word)}")
     lines.close()
     return code
 
@@ -149,7 +150,7 @@ def _write_port_file(path: Path, text: str) -> None:
 
 
 def _fail(text: str) -> int:
-    print(f"fila-server: {text}", file=sys.stderr)
+    print(f"fila-server: {shown(text)}", file=sys.stderr)
     return 1
 
 

@@ -23,6 +23,7 @@ from fila.storage.rocks import CLOSED_AT, WHAT_TO_DO, RocksStore, repair
 from fila.storage.salvage import salvage
 from fila.storage.survey import Gap, pages
 from fila.storage.verify import Report, verify
+from fila.text import shown
 
 DAMAGED: Final = 3
 _TELL_S: Final = 2.0  # between two lines of progress
@@ -43,7 +44,7 @@ def run_verify(data_dir: str, as_json: bool) -> int:
         return DAMAGED if findings else 0
     _print_rows(report.rows)
     for finding in findings:
-        print(f"damaged: {finding}")
+        print(f"damaged: {shown(finding)}")
     if report.more:
         print(f"damaged: and {report.more} more")
     if findings:
@@ -68,9 +69,9 @@ def run_salvage(data_dir: str, into: str, as_json: bool) -> int:
     else:
         _print_rows(found.rows)
         for loss in losses:
-            print(f"not copied: {loss}")
+            print(f"not copied: {shown(loss)}")
         for finding in report.findings:
-            print(f"still wrong in {into}: {finding}")
+            print(f"still wrong in {into}: {shown(finding)}")
         if report.sound:
             print(f"{into} is sound; start the broker with --data-dir {into}")
     return DAMAGED if losses or not report.sound else 0
@@ -88,7 +89,7 @@ def run_set_clock_back(data_dir: str, into: str, wall_ns: int) -> int:
     report = _checked(fresh)
     fresh.close()
     for finding in report.findings:
-        print(f"wrong in {into}: {finding}")
+        print(f"wrong in {into}: {shown(finding)}")
     print(f"times were set back by {by_ns / 1e9:,.0f} s; start the broker with --data-dir {into}")
     return 0 if report.sound else DAMAGED
 
