@@ -1,0 +1,272 @@
+//! Receiving messages.
+
+use std::fmt;
+use std::future::{poll_fn, Future};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+
+use crate::client::FilaClient;
+use crate::message::Message;
+use crate::subscription::Subscription;
+use crate::wire::check_string;
+use crate::{Error, Result};
+
+/// How a queue is consumed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConsumeOptions {
+    /// How many messages the broker may have delivered without their being settled, from 1 to 65,535; 256
+    /// by default.
+    pub prefetch: u32,
+}
+
+impl Default for ConsumeOptions {
+    fn default() -> ConsumeOptions {
+        ConsumeOptions { prefetch: 256 }
+    }
+}
+
+impl ConsumeOptions {
+    /// The defaults.
+    pub fn new() -> ConsumeOptions {
+        ConsumeOptions::default()
+    }
+
+    /// How many messages the broker may have delivered without their being settled.
+    pub fn with_prefetch(mut self, prefetch: u32) -> Self {
+        self.prefetch = prefetch;
+        self
+    }
+}
+
+/// A subscription: a [`Stream`] of messages. It ends without an error when it is cancelled or the client
+/// is closed or drained; whatever else ends it is its last item. After a lost connection it subscribes
+/// again by itself. Dropping it ends the subscription and hands back what was fetched and not read.
+///
+/// ```no_run
+/// # async fn example(client: fila_client::FilaClient) -> fila_client::Result<()> {
+/// use futures_util::TryStreamExt;
+///
+/// let mut messages = client.consume("orders").await?;
+/// while let Some(message) = messages.try_next().await? {
+///     println!("{}: {} bytes", message.id, message.payload.len());
+///     message.ack().await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping it ends the subscription"]
+pub struct ConsumeStream {
+    subscription: Arc<Subscription>,
+    client: FilaClient,
+}
+
+/// Ends a [`ConsumeStream`] from elsewhere.
+#[derive(Clone)]
+pub struct ConsumeHandle {
+    subscription: Arc<Subscription>,
+    client: FilaClient,
+}
+
+impl FilaClient {
+    /// Subscribes to a queue and waits until the broker has accepted it.
+    pub async fn consume(&self, queue: &str) -> Result<ConsumeStream> {
+        self.consume_with_options(queue, ConsumeOptions::default()).await
+    }
+
+    /// Subscribes to a queue with options.
+    pub async fn consume_with_options(&self, queue: &str, options: ConsumeOptions) -> Result<ConsumeStream> {
+        let operation = format!("consume queue {queue:?}");
+        check_string("the queue's name", queue).map_err(|e| Error::invalid("consume", e))?;
+        if !(1..=65_535).contains(&options.prefetch) {
+            let text = format!("prefetch must be from 1 to 65535, not {}", options.prefetch);
+            return Err(Error::invalid("consume", text));
+        }
+        let core = self.core();
+        let _under_way = core.begin(&operation, true)?;
+        let subscription = Subscription::new(core.new_key(), queue, options.prefetch);
+        let stream = ConsumeStream { subscription, client: self.clone() }; // closes it if we fail
+        if !core.join(&stream.subscription) {
+            return Err(Error::closed(&core.seed().name).during(&operation));
+        }
+        if !core.route(queue).subscribe(&stream.subscription) && !core.seed().subscribe(&stream.subscription)
+        {
+            return Err(core.seed().why_ended().during(&operation));
+        }
+        self.bounded(&operation, queue, poll_fn(|context| stream.subscription.poll_open(context))).await??;
+        Ok(stream)
+    }
+
+    /// Subscribes and calls `handler` for every message, `concurrency` of them at a time. A message is
+    /// acknowledged when the handler returns `Ok` and rejected with the error's text when it does not. The
+    /// handler runs in the message's trace [`scope`](crate::trace::scope).
+    ///
+    /// It returns `Ok` when the client is drained or closed, after the handlers have returned and their
+    /// settlements are answered; else the error that ended the subscription.
+    ///
+    /// ```no_run
+    /// # async fn example(client: fila_client::FilaClient) -> fila_client::Result<()> {
+    /// use fila_client::ConsumeOptions;
+    ///
+    /// client
+    ///     .process("orders", ConsumeOptions::new(), 8, |message| async move {
+    ///         let text = std::str::from_utf8(&message.payload)?.to_owned();
+    ///         println!("{text}");
+    ///         Ok::<(), std::str::Utf8Error>(())
+    ///     })
+    ///     .await
+    /// # }
+    /// ```
+    pub async fn process<F, Fut, E>(
+        &self,
+        queue: &str,
+        options: ConsumeOptions,
+        concurrency: usize,
+        handler: F,
+    ) -> Result<()>
+    where
+        F: Fn(Message) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send,
+        E: fmt::Display + Send,
+    {
+        if concurrency == 0 {
+            return Err(Error::invalid("process", "the concurrency must be more than 0"));
+        }
+        let mut messages = self.consume_with_options(queue, options).await?;
+        let _under_way = self.core().begin("process", false)?; // draining waits for the handlers
+        let handler = Arc::new(handler);
+        let mut tasks = tokio::task::JoinSet::new();
+        let outcome = loop {
+            while tasks.len() >= concurrency {
+                tasks.join_next().await;
+            }
+            let message = match messages.recv().await {
+                Some(Ok(message)) => message,
+                Some(Err(error)) => break Err(error),
+                None => break Ok(()),
+            };
+            while tasks.try_join_next().is_some() {} // those that are done
+            let handler = handler.clone();
+            tasks.spawn(async move { handle(&*handler, message).await });
+        };
+        while tasks.join_next().await.is_some() {}
+        outcome
+    }
+}
+
+/// Runs a handler and settles its message.
+async fn handle<F, Fut, E>(handler: &F, message: Message)
+where
+    F: Fn(Message) -> Fut,
+    Fut: Future<Output = Result<(), E>>,
+    E: fmt::Display,
+{
+    let work = handler(message.clone());
+    let result = match message.traceparent() {
+        Some(traceparent) => crate::trace::scope(traceparent, work).await,
+        None => work.await,
+    };
+    let settled = match result {
+        Ok(()) => message.ack().await,
+        Err(error) => message.nack(&clipped(error.to_string())).await,
+    };
+    if let Err(error) = settled {
+        tracing::warn!(queue = &*message.queue, message_id = message.id, %error, "a handled message was not settled");
+    }
+}
+
+/// A reason of a length that is pleasant to read, and that can be sent.
+fn clipped(mut reason: String) -> String {
+    const LONGEST: usize = 4096;
+    if reason.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+        reason.truncate(end);
+    }
+    reason
+}
+
+impl ConsumeStream {
+    /// The queue's name.
+    pub fn queue(&self) -> &str {
+        &self.subscription.queue
+    }
+
+    /// Waits for the next message, as the stream's `next` does. It may be dropped while it waits without
+    /// losing a message.
+    pub async fn recv(&mut self) -> Option<Result<Message>> {
+        poll_fn(|context| self.poll_message(context)).await
+    }
+
+    /// Waits for a message and adds what else is here already, up to `limit` messages: the fast form for
+    /// those who settle in batches.
+    pub async fn recv_many(&mut self, limit: usize) -> Option<Result<Vec<Message>>> {
+        let first = match self.recv().await? {
+            Ok(message) => message,
+            Err(error) => return Some(Err(error)),
+        };
+        let mut messages = vec![first];
+        messages.extend(self.subscription.take(limit.saturating_sub(1)));
+        for message in &mut messages[1..] {
+            message.client = Some(self.client.clone());
+        }
+        Some(Ok(messages))
+    }
+
+    /// Ends the subscription and hands back what was fetched and not read. Messages received before can
+    /// still be settled.
+    pub fn cancel(&self) {
+        self.subscription.close(self.client.core());
+    }
+
+    /// A handle that ends the subscription from elsewhere.
+    pub fn handle(&self) -> ConsumeHandle {
+        ConsumeHandle { subscription: self.subscription.clone(), client: self.client.clone() }
+    }
+
+    fn poll_message(&self, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        self.subscription.poll_next(context).map(|next| {
+            next.map(|result| {
+                result.map(|mut message| {
+                    message.client = Some(self.client.clone());
+                    message
+                })
+            })
+        })
+    }
+}
+
+impl ConsumeHandle {
+    /// Ends the subscription; the stream then ends without an error.
+    pub fn cancel(&self) {
+        self.subscription.close(self.client.core());
+    }
+}
+
+impl Stream for ConsumeStream {
+    type Item = Result<Message>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        self.poll_message(context)
+    }
+}
+
+impl Drop for ConsumeStream {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl fmt::Debug for ConsumeStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsumeStream").field("queue", &self.queue()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ConsumeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsumeHandle").field("queue", &self.subscription.queue).finish_non_exhaustive()
+    }
+}

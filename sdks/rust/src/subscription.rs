@@ -1,0 +1,257 @@
+//! A subscription: what was delivered and not yet read. It outlives connections: a link subscribes it
+//! again after a reconnect, and another link takes it when another node leads.
+//!
+//! A link's lock may be held when a subscription's is taken, never the other way round.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::core::{lock, Core};
+use crate::link::{Link, Pending};
+use crate::message::{Message, Names};
+use crate::wire::{self, opcode};
+use crate::{Error, Result};
+
+/// After the broker ended a stream for the moment.
+const RESUBSCRIBE: Duration = Duration::from_millis(500);
+
+pub(crate) struct Subscription {
+    pub(crate) key: u64,
+    pub(crate) queue: Arc<str>,
+    pub(crate) prefetch: u32,
+    pub(crate) names: Mutex<Names>,
+    state: Mutex<SubscriptionState>,
+}
+
+#[derive(Default)]
+struct SubscriptionState {
+    link: Option<Arc<Link>>,
+    /// The Consume's request id on the present connection.
+    id: Option<u32>,
+    buffer: VecDeque<Message>,
+    /// It was accepted once.
+    open: bool,
+    ended: bool,
+    /// Why it ended; `None` if its user closed it or the reader has been told.
+    error: Option<Error>,
+    /// To other nodes since it was last accepted.
+    hops: u32,
+    waker: Option<Waker>,
+}
+
+impl Subscription {
+    pub(crate) fn new(key: u64, queue: &str, prefetch: u32) -> Arc<Subscription> {
+        let names = Mutex::default();
+        Arc::new(Subscription { key, queue: queue.into(), prefetch, names, state: Mutex::default() })
+    }
+
+    /// Ready when the broker has accepted it, or with why not.
+    pub(crate) fn poll_open(&self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut state = lock(&self.state);
+        match (state.open, state.ended) {
+            (true, _) => Poll::Ready(Ok(())),
+            (false, true) => Poll::Ready(Err(state.error.take().unwrap_or_else(|| self.closed()))),
+            (false, false) => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next message; the error that ended the subscription once, then `None`.
+    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        let mut state = lock(&self.state);
+        if let Some(message) = state.buffer.pop_front() {
+            return Poll::Ready(Some(Ok(message)));
+        }
+        if state.ended {
+            return Poll::Ready(state.error.take().map(Err));
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// What is here already, up to `limit` messages.
+    pub(crate) fn take(&self, limit: usize) -> Vec<Message> {
+        let mut state = lock(&self.state);
+        let count = limit.min(state.buffer.len());
+        state.buffer.drain(..count).collect()
+    }
+
+    /// Takes deliveries; gives them back if the subscription has ended.
+    pub(crate) fn push(&self, messages: Vec<Message>) -> Vec<Message> {
+        let mut state = lock(&self.state);
+        if state.ended {
+            return messages;
+        }
+        state.buffer.extend(messages);
+        // The broker sends more than the credit only when leases ran out, and the oldest unread messages
+        // are those: they belong to somebody else by now.
+        let beyond = state.buffer.len().saturating_sub(self.prefetch as usize);
+        if beyond > 0 {
+            tracing::debug!(queue = &*self.queue, messages = beyond, "leases ran out unread");
+            state.buffer.drain(..beyond);
+        }
+        wake(state.waker.take());
+        Vec::new()
+    }
+
+    /// The broker accepted the Consume.
+    pub(crate) fn accepted(&self) {
+        let mut state = lock(&self.state);
+        state.hops = 0;
+        state.open = true;
+        wake(state.waker.take());
+    }
+
+    /// What was delivered over the old connection cannot be settled over a new one that consumes the same
+    /// queue, so it waits for its redelivery.
+    pub(crate) fn disconnected(&self) {
+        let mut state = lock(&self.state);
+        state.id = None;
+        state.buffer.clear();
+    }
+
+    pub(crate) fn set_id(&self, id: u32) {
+        lock(&self.state).id = Some(id);
+    }
+
+    /// The broker has ended the Consume.
+    pub(crate) fn unset_id(&self) {
+        lock(&self.state).id = None;
+    }
+
+    pub(crate) fn was_open(&self) -> bool {
+        lock(&self.state).open
+    }
+
+    pub(crate) fn hops(&self) -> u32 {
+        lock(&self.state).hops
+    }
+
+    pub(crate) fn hop(&self) -> u32 {
+        let mut state = lock(&self.state);
+        state.hops += 1;
+        state.hops
+    }
+
+    /// Makes `link` the subscription's; false if it has ended meanwhile.
+    fn joins(&self, link: &Arc<Link>) -> bool {
+        let mut state = lock(&self.state);
+        if !state.ended {
+            state.link = Some(link.clone());
+        }
+        !state.ended
+    }
+
+    /// Ends it with an error its reader sees. The client's own close is not one.
+    pub(crate) fn fail(&self, core: &Core, error: &Error) {
+        let own = matches!(error, Error::Closed(_));
+        let error = error.clone().during(&format!("consume queue {:?}", self.queue));
+        self.finish(core, if own { None } else { Some(error) });
+    }
+
+    /// Ends the subscription and hands back what nobody has read.
+    pub(crate) fn close(self: &Arc<Self>, core: &Core) {
+        let (link, unread) = self.finish(core, None);
+        if let Some(link) = link {
+            link.unsubscribe(self, &unread);
+        }
+    }
+
+    fn finish(&self, core: &Core, error: Option<Error>) -> (Option<Arc<Link>>, Vec<Message>) {
+        let mut state = lock(&self.state);
+        if state.ended {
+            return (None, Vec::new());
+        }
+        state.ended = true;
+        // What came before an error is read first; what the user gave up is not.
+        let unread = if error.is_none() { state.buffer.drain(..).collect() } else { Vec::new() };
+        state.error = error;
+        let link = state.link.take();
+        let waker = state.waker.take();
+        drop(state);
+        wake(waker);
+        core.left(self);
+        (link, unread)
+    }
+
+    fn closed(&self) -> Error {
+        Error::closed(&format!("queue {:?}", self.queue)).during("consume")
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+impl Link {
+    /// Takes a subscription in; false if the link has ended.
+    pub(crate) fn subscribe(self: &Arc<Self>, subscription: &Arc<Subscription>) -> bool {
+        let mut state = lock(&self.state);
+        if state.has_ended() {
+            return false;
+        }
+        if subscription.joins(self) {
+            state.subscriptions.insert(subscription.key, subscription.clone());
+            if state.frame_max.is_some() {
+                state.send_consume(subscription);
+                self.wake.notify_one();
+            }
+        }
+        true
+    }
+
+    /// Subscribes again after a pause, unless a new connection has done so before.
+    pub(crate) fn subscribe_later(self: &Arc<Self>, subscription: Arc<Subscription>) {
+        let link = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(RESUBSCRIBE).await;
+            let mut state = lock(&link.state);
+            let idle = lock(&subscription.state).id.is_none();
+            if idle && state.frame_max.is_some() && state.subscriptions.contains_key(&subscription.key) {
+                state.send_consume(&subscription);
+                link.wake.notify_one();
+            }
+        });
+    }
+
+    fn unsubscribe(&self, subscription: &Arc<Subscription>, unread: &[Message]) {
+        let mut state = lock(&self.state);
+        if state.subscriptions.remove(&subscription.key).is_none() || state.frame_max.is_none() {
+            return;
+        }
+        let Some(id) = lock(&subscription.state).id.take() else { return };
+        state.send(opcode::CANCEL_CONSUME, id, &[]);
+        state.pending.insert(id, Pending::Leaving(subscription.clone(), id));
+        state.release(subscription, id, unread);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn release_late(&self, id: u32, messages: &[Message]) {
+        let mut state = lock(&self.state);
+        let Some(Pending::Leaving(subscription, _)) = state.pending.get(&id) else { return };
+        let subscription = subscription.clone();
+        state.release(&subscription, id, messages);
+        self.wake.notify_one();
+    }
+}
+
+impl crate::link::LinkState {
+    /// Hands back what a closed consumer was sent and nobody read. It is sent also with nothing in it: its
+    /// answer tells that no delivery is on its way any more.
+    fn release(&mut self, subscription: &Arc<Subscription>, consume_id: u32, unread: &[Message]) {
+        let mut body = (unread.len() as u32).to_be_bytes().to_vec();
+        for message in unread {
+            wire::put_string(&mut body, &message.queue);
+            wire::put_string(&mut body, &message.id);
+        }
+        let id = self.next_id();
+        self.send(opcode::RELEASE, id, &body);
+        self.pending.insert(id, Pending::Leaving(subscription.clone(), consume_id));
+    }
+}
