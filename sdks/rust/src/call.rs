@@ -116,13 +116,13 @@ impl Call {
         }
     }
 
-    /// Settles one item; what comes later does not count.
+    /// Settles one item; what comes later, or after the caller has gone, does not count.
     pub(crate) fn settle(&self, index: usize, result: Result<Enqueued>) {
         let mut state = lock(&self.state);
-        if state.results[index].is_some() {
-            return;
+        match state.results.get_mut(index) {
+            Some(slot) if slot.is_none() => *slot = Some(result),
+            _ => return,
         }
-        state.results[index] = Some(result);
         state.left -= 1;
         if state.left == 0 {
             if let Some(waker) = state.waker.take() {
