@@ -150,7 +150,7 @@ def json_forms(operations: list[dict]) -> str:
     out = [NOTICE]
     for op in operations:
         out.append(f"record!({op['name']} {{ {', '.join(name for name, _ in op['fields'])} }});")
-    out.append("\n/// The body with this opcode as JSON, and back: every operation has one row.\n")
+    out.append("\n/// The body with this opcode as JSON, and back: every operation has one row.")
     out.append("pub fn forms(opcode: u8) -> Option<Form> {\nSome(match opcode {")
     out += [f"{op['opcode']} => form::<{op['name']}>()," for op in operations if op["opcode"] is not None]
     out.append("_ => return None,\n})\n}")

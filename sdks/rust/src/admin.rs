@@ -11,8 +11,6 @@ use crate::request::{check, Query};
 use crate::wire;
 use crate::Result;
 
-pub use crate::wire::{FairnessKeyStats, ThrottleKeyStats};
-
 /// What a queue is made of; the default takes every default.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -46,7 +44,48 @@ impl CreateQueueOptions {
 }
 
 /// A line of the list of queues.
-pub type QueueInfo = wire::QueueSummary;
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueInfo {
+    /// The queue's name.
+    pub name: String,
+    /// Messages that wait.
+    pub depth: u64,
+    /// Messages that are leased.
+    pub in_flight: u64,
+    /// Subscriptions.
+    pub active_consumers: u32,
+    /// The node that leads it, 0 for a broker that stands alone.
+    pub leader_node_id: u64,
+}
+
+/// The state of one fairness key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FairnessKeyStats {
+    /// The key.
+    pub key: String,
+    /// Its messages that wait.
+    pub pending: u64,
+    /// What is left of its turn.
+    pub deficit: i64,
+    /// Its weight.
+    pub weight: u32,
+}
+
+/// The state of one bucket.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ThrottleKeyStats {
+    /// The key.
+    pub key: String,
+    /// Tokens in the bucket.
+    pub tokens: f64,
+    /// How many come in a second.
+    pub rate_per_second: f64,
+    /// How many it can hold.
+    pub burst: f64,
+}
 
 /// The queues this client may see.
 #[derive(Debug, Clone, Default)]
@@ -145,7 +184,15 @@ impl FilaClient {
         let q = about("list queues".to_owned(), "", true);
         let reply: wire::ListQueuesResult = self.ask(&q, &wire::ListQueues {}).await?;
         check(&q.operation, "", reply.code, reply.message.as_deref())?;
-        Ok(QueueList { queues: reply.queues, cluster_node_count: reply.cluster_node_count })
+        let info = |q: wire::QueueSummary| QueueInfo {
+            name: q.name,
+            depth: q.depth,
+            in_flight: q.in_flight,
+            active_consumers: q.active_consumers,
+            leader_node_id: q.leader_node_id,
+        };
+        let queues = reply.queues.into_iter().map(info).collect();
+        Ok(QueueList { queues, cluster_node_count: reply.cluster_node_count })
     }
 
     /// Tells the state of a queue, its fairness keys and buckets.
@@ -161,8 +208,26 @@ impl FilaClient {
             quantum: r.quantum,
             leader_node_id: r.leader_node_id,
             replication_count: r.replication_count,
-            fairness_keys: r.fairness_keys,
-            throttle_keys: r.throttle_keys,
+            fairness_keys: r
+                .fairness_keys
+                .into_iter()
+                .map(|k| FairnessKeyStats {
+                    key: k.key,
+                    pending: k.pending,
+                    deficit: k.deficit,
+                    weight: k.weight,
+                })
+                .collect(),
+            throttle_keys: r
+                .throttle_keys
+                .into_iter()
+                .map(|k| ThrottleKeyStats {
+                    key: k.key,
+                    tokens: k.tokens,
+                    rate_per_second: k.rate_per_second,
+                    burst: k.burst,
+                })
+                .collect(),
         })
     }
 

@@ -84,7 +84,18 @@ pub struct BatchCount {
 }
 
 /// A line of the list of open batches.
-pub type OpenBatch = wire::OpenBatch;
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenBatch {
+    /// The batch's name.
+    pub name: String,
+    /// How many messages it holds.
+    pub messages: u32,
+    /// When it was leased.
+    pub leased_at: SystemTime,
+    /// When its lease ends.
+    pub expires_at: SystemTime,
+}
 
 impl FilaClient {
     /// Leases messages under a name. Whoever asks again with the name gets the same messages, until the
@@ -168,7 +179,13 @@ impl FilaClient {
         let reply: wire::ListBatchesResult =
             self.ask(&q, &wire::ListBatches { queue: queue.to_owned() }).await?;
         check(&q.operation, &subject(queue), reply.code, None)?;
-        Ok(reply.batches)
+        let open = |b: wire::OpenBatch| OpenBatch {
+            name: b.name,
+            messages: b.messages,
+            leased_at: from_millis(b.leased_at_ms),
+            expires_at: from_millis(b.expires_at_ms),
+        };
+        Ok(reply.batches.into_iter().map(open).collect())
     }
 }
 

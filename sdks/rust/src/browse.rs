@@ -94,7 +94,13 @@ pub struct BrowsedMessage {
 }
 
 /// A piece of a snapshot.
-pub type BrowseRange = wire::BrowseRange;
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowseRange {
+    /// Where it begins; opaque.
+    pub start: Bytes,
+    /// Where it ends; opaque.
+    pub end: Bytes,
+}
 
 /// A queue as it was at one moment, to be read in ranges, over any connection, until it expires or is
 /// closed.
@@ -155,7 +161,7 @@ impl FilaClient {
             token: reply.snapshot,
             expires_at: from_millis(reply.expires_at_ms),
             messages: reply.messages,
-            ranges: reply.ranges,
+            ranges: reply.ranges.into_iter().map(|r| BrowseRange { start: r.start, end: r.end }).collect(),
         })
     }
 

@@ -112,3 +112,8 @@ pub use event::Event;
 pub use keys::{Acl, ApiKey, ApiKeyInfo, CreateApiKeyOptions, Permission};
 pub use message::Message;
 pub use options::{BatchMode, ConnectOptions};
+
+/// The README's programs are compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

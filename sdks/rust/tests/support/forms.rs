@@ -125,7 +125,6 @@ record!(ApiKeySummary { key_id, name, created_at_ms, expires_at_ms, is_superadmi
 record!(Permission { kind, pattern });
 
 /// The body with this opcode as JSON, and back: every operation has one row.
-
 pub fn forms(opcode: u8) -> Option<Form> {
     Some(match opcode {
         1 => form::<Handshake>(),
