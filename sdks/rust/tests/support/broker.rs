@@ -48,7 +48,9 @@ impl Broker {
             .envs(self.env.iter().cloned())
             .stdout(Stdio::from(log.try_clone().unwrap()))
             .stderr(Stdio::from(log));
-        self.process = Some(command.spawn().unwrap_or_else(|e| panic!("{}: {e}; set FILA_SERVER_BIN", binary().display())));
+        self.process = Some(
+            command.spawn().unwrap_or_else(|e| panic!("{}: {e}; set FILA_SERVER_BIN", binary().display())),
+        );
         let end = Instant::now() + READY;
         while !port_file.exists() {
             let running = self.process.as_mut().is_some_and(|process| process.try_wait().unwrap().is_none());

@@ -1,0 +1,107 @@
+//! A scripted peer, for faults a real broker does not produce: redirects, silence and garbage.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::{Bytes, BytesMut};
+use fila_client::wire::{self, opcode, FrameDecoder, Limits};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What one message is answered with: opcode and body; `None` says nothing.
+pub type Script = dyn Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync;
+
+pub struct Peer {
+    pub addr: String,
+    /// The first byte of every connection.
+    firsts: Arc<Mutex<Vec<u8>>>,
+    opcodes: Arc<Mutex<Vec<u8>>>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Peer {
+    pub async fn start(script: impl Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync + 'static) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let script: Arc<Script> = Arc::new(script);
+        let (firsts, opcodes) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let (seen_firsts, seen_opcodes) = (firsts.clone(), opcodes.clone());
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (firsts, opcodes) = (seen_firsts.clone(), seen_opcodes.clone());
+                tokio::spawn(serve(stream, script.clone(), firsts, opcodes));
+            }
+        });
+        Peer { addr, firsts, opcodes, accepting }
+    }
+
+    pub fn connections(&self) -> usize {
+        self.firsts.lock().unwrap().len()
+    }
+
+    pub fn firsts(&self) -> Vec<u8> {
+        self.firsts.lock().unwrap().clone()
+    }
+
+    /// How often an operation was received.
+    pub fn received(&self, wanted: u8) -> usize {
+        self.opcodes.lock().unwrap().iter().filter(|code| **code == wanted).count()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    script: Arc<Script>,
+    firsts: Arc<Mutex<Vec<u8>>>,
+    opcodes: Arc<Mutex<Vec<u8>>>,
+) {
+    let mut buf = BytesMut::new();
+    let mut decoder = FrameDecoder::new(Limits::default());
+    let mut fresh = true;
+    while matches!(stream.read_buf(&mut buf).await, Ok(n) if n > 0) {
+        if fresh {
+            firsts.lock().unwrap().push(buf[0]);
+            fresh = false;
+        }
+        while let Some(next) = decoder.next(&mut buf) {
+            let Ok(message) = next else { return };
+            opcodes.lock().unwrap().push(message.opcode);
+            let answer = match message.opcode {
+                opcode::HANDSHAKE => {
+                    let ok = wire::HandshakeOk { version: 1, node_id: 1, max_frame_size: 1 << 20 };
+                    Some((opcode::HANDSHAKE_OK, wire::encode(&ok).unwrap()))
+                }
+                opcode::DISCONNECT => return,
+                other => script(other, message.body),
+            };
+            if let Some((code, body)) = answer {
+                let mut frame = Vec::new();
+                wire::append_frame(&mut frame, code, message.request_id, &body, 1 << 20);
+                if stream.write_all(&frame).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// An answer to every Enqueue: all stored.
+pub fn stored(body: Bytes) -> Option<(u8, Vec<u8>)> {
+    let request: wire::Enqueue = wire::decode(body).unwrap();
+    let item =
+        wire::EnqueueResultItem { code: 0, message_id: "0190a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b".to_owned() };
+    let reply = wire::EnqueueResult { results: vec![item; request.messages.len()] };
+    Some((opcode::ENQUEUE_RESULT, wire::encode(&reply).unwrap()))
+}
+
+/// An Error that names another node.
+pub fn not_leader(leader: &str) -> Option<(u8, Vec<u8>)> {
+    let metadata = vec![("leader_addr".to_owned(), leader.to_owned())];
+    let error = wire::Error { code: 12, message: "another node leads".to_owned(), metadata };
+    Some((opcode::ERROR, wire::encode(&error).unwrap()))
+}
