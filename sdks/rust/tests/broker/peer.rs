@@ -4,8 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
 use fila_client::wire::{self, opcode, FrameDecoder, Limits};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{crypto, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+use crate::certificates::Certificates;
 
 /// What one message is answered with: opcode and body; `None` says nothing.
 pub type Script = dyn Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync;
@@ -20,15 +26,45 @@ pub struct Peer {
 
 impl Peer {
     pub async fn start(script: impl Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync + 'static) -> Peer {
+        Peer::listen(None, Arc::new(script)).await
+    }
+
+    /// One that speaks TLS.
+    pub async fn start_tls(
+        certs: &Certificates,
+        script: impl Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync + 'static,
+    ) -> Peer {
+        let cert = CertificateDer::from_pem_slice(&certs.read("server.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(&certs.read("server.key")).unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![cert], key)
+            .unwrap();
+        config.alpn_protocols = vec![wire::ALPN.to_vec()];
+        Peer::listen(Some(TlsAcceptor::from(Arc::new(config))), Arc::new(script)).await
+    }
+
+    async fn listen(tls: Option<TlsAcceptor>, script: Arc<Script>) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap().to_string();
-        let script: Arc<Script> = Arc::new(script);
         let (firsts, opcodes) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let (seen_firsts, seen_opcodes) = (firsts.clone(), opcodes.clone());
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (firsts, opcodes) = (seen_firsts.clone(), seen_opcodes.clone());
-                tokio::spawn(serve(stream, script.clone(), firsts, opcodes));
+                let (tls, script) = (tls.clone(), script.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serve(stream, script, firsts, opcodes).await,
+                        Some(tls) => {
+                            if let Ok(secured) = tls.accept(stream).await {
+                                serve(secured, script, firsts, opcodes).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Peer { addr, firsts, opcodes, accepting }
@@ -54,8 +90,8 @@ impl Drop for Peer {
     }
 }
 
-async fn serve(
-    mut stream: TcpStream,
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
     script: Arc<Script>,
     firsts: Arc<Mutex<Vec<u8>>>,
     opcodes: Arc<Mutex<Vec<u8>>>,

@@ -1,12 +1,13 @@
 //! TLS and API keys.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use fila_client::{ConnectOptions, CreateApiKeyOptions, CreateQueueOptions, Error, FilaClient, Permission};
 
 use crate::broker::{shared, Broker};
 use crate::certificates::Certificates;
-use crate::peer::Peer;
+use crate::peer::{not_leader, Peer};
 use crate::soon;
 
 fn tls_broker(certs: &Certificates, mutual: bool) -> Broker {
@@ -76,13 +77,18 @@ async fn certificates_that_cannot_be_used_are_refused_before_connecting() {
 
 #[tokio::test]
 async fn a_redirect_never_falls_back_to_plaintext() {
-    // The named leader speaks plaintext only: a client that asked for TLS says hello in TLS or not at all.
-    let leader = Peer::start(|_, _| None).await;
+    let leader = Peer::start(|_, _| None).await; // it speaks plaintext only
     let certs = Certificates::make("redirect");
+    let named = leader.addr.clone();
+    let follower = Peer::start_tls(&certs, move |_, _| not_leader(&named)).await;
     let options =
-        ConnectOptions::new(&leader.addr).with_tls_ca_cert(certs.read("ca.pem")).with_api_key("secret");
-    assert!(FilaClient::connect_with_options(options).await.is_err());
-    assert!(leader.firsts().iter().all(|first| *first == 0x16), "{:?}", leader.firsts());
+        ConnectOptions::new(&follower.addr).with_tls_ca_cert(certs.read("ca.pem")).with_api_key("secret");
+    let client =
+        FilaClient::connect_with_options(options).await.unwrap().with_timeout(Duration::from_secs(5));
+    let error = soon(client.enqueue("q", HashMap::new(), "x")).await.unwrap_err();
+    assert!(matches!(error, Error::ConnectFailed(_) | Error::Timeout(_) | Error::NotLeader(_)), "{error}");
+    let firsts = leader.firsts();
+    assert!(!firsts.is_empty() && firsts.iter().all(|first| *first == 0x16), "no TLS hello: {firsts:?}");
 }
 
 #[tokio::test]
