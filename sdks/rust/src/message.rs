@@ -151,7 +151,9 @@ fn decode_message(d: &mut Decoder, names: &mut Names, link: &Arc<Link>) -> Resul
 
 pub(crate) fn decode_headers(d: &mut Decoder) -> Result<HashMap<String, String>, BodyError> {
     let count = d.count_u16("headers", 4)?;
-    (0..count).map(|_| Ok((d.string("headers")?, d.string("headers")?))).collect()
+    (0..count)
+        .map(|index| Ok((d.pair_part("headers", index, "key")?, d.pair_part("headers", index, "value")?)))
+        .collect()
 }
 
 /// A time the broker tells; one beyond what the system can hold is its latest.

@@ -1,5 +1,7 @@
 //! Reads fields of a body. Byte fields share the body's memory.
 
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
 use std::fmt;
 
 use bytes::Bytes;
@@ -84,16 +86,36 @@ impl Decoder {
         Ok(self.data.slice(start..start + length))
     }
 
-    /// Reads pairs in their order.
+    /// Reads pairs in their order. Of two with one key the last value counts.
     pub fn map(&mut self, field: &str) -> Result<Vec<(String, String)>, BodyError> {
         let count = self.count_u16(field, 4)?;
-        (0..count).map(|_| Ok((self.string(field)?, self.string(field)?))).collect()
+        let mut pairs: Vec<(String, String)> = Vec::with_capacity(count);
+        let mut places: HashMap<String, usize> = HashMap::with_capacity(count);
+        for index in 0..count {
+            let key = self.pair_part(field, index, "key")?;
+            let value = self.pair_part(field, index, "value")?;
+            match places.entry(key) {
+                Entry::Occupied(known) => pairs[*known.get()].1 = value,
+                Entry::Vacant(place) => {
+                    pairs.push((place.key().clone(), value));
+                    place.insert(pairs.len() - 1);
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Reads a key or value; the field's name is made only when it is at fault.
+    pub(crate) fn pair_part(&mut self, field: &str, index: usize, part: &str) -> Result<String, BodyError> {
+        self.string("").map_err(|e| BodyError { field: format!("{field}[{index}] {part}"), reason: e.reason })
     }
 
     /// Reads a list of texts.
     pub fn strings(&mut self, field: &str) -> Result<Vec<String>, BodyError> {
         let count = self.count_u16(field, 2)?;
-        (0..count).map(|_| self.string(field)).collect()
+        let named =
+            |index: usize, e: BodyError| BodyError { field: format!("{field}[{index}]"), reason: e.reason };
+        (0..count).map(|index| self.string("").map_err(|e| named(index, e))).collect()
     }
 
     /// Reads a text that may be absent.
