@@ -61,7 +61,11 @@ class Field:
 
     def decode(self) -> str:
         call = f'd.{self.method}("{self.name}")?'
-        return f"{self.name}: if d.at_end() {{ None }} else {{ Some({call}) }}," if self.optional else f"{self.name}: {call},"
+        return (
+            f"{self.name}: if d.at_end() {{ None }} else {{ Some({call}) }},"
+            if self.optional
+            else f"{self.name}: {call},"
+        )
 
 
 def bodies(operations: list[dict]) -> str:
@@ -71,18 +75,24 @@ def bodies(operations: list[dict]) -> str:
         name = op["name"]
         what = "operation" if op["opcode"] is not None else "record"
         derive = "#[derive(Debug, Clone, Default, PartialEq)]"
-        out.append(f"\n/// The {what} {name}.\n{derive}\n#[allow(missing_docs)]\npub struct {name} {{")
+        out.append(
+            f"\n/// The {what} {name}.\n{derive}\n#[allow(missing_docs)]\npub struct {name} {{"
+        )
         out += [f"pub {f.name}: {f.type}," for f in fields]
         unused = "" if fields else "_"
         out.append(f"}}\n\nimpl Record for {name} {{")
         out.append(f"const LEAST: usize = {sum(f.least for f in fields)};\n")
         out.append(f"fn encode(&self, {unused}e: &mut Encoder) {{")
         out += [f.encode() for f in fields]
-        out.append(f"}}\n\nfn decode({unused}d: &mut Decoder) -> Result<Self, BodyError> {{ Ok({name} {{")
+        out.append(
+            f"}}\n\nfn decode({unused}d: &mut Decoder) -> Result<Self, BodyError> {{ Ok({name} {{"
+        )
         out += [f.decode() for f in fields]
         out.append("}) }\n}")
         if op["opcode"] is not None:
-            out.append(f"\nimpl Body for {name} {{ const OPCODE: u8 = super::opcode::{constant(name)}; }}")
+            out.append(
+                f"\nimpl Body for {name} {{ const OPCODE: u8 = super::opcode::{constant(name)}; }}"
+            )
     return "\n".join(out)
 
 
@@ -90,17 +100,31 @@ def opcodes(operations: list[dict]) -> str:
     numbered = [op for op in operations if op["opcode"] is not None]
     out = [NOTICE, "//! The operations' numbers.\n"]
     for op in numbered:
-        out.append(f"/// {op['name']}.\npub const {constant(op['name'])}: u8 = 0x{op['opcode']:02X};")
-    out.append("\n/// What the protocol says about an operation.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct Operation {")
-    out.append("/// Its name in the specification.\npub name: &'static str,\n/// A client may send it.\npub from_client: bool,")
-    out.append("/// A server may send it.\npub from_server: bool,\n/// What answers it.\npub reply: Option<u8>,\n}\n")
-    out.append("/// The operation with this number.\npub const fn operation(opcode: u8) -> Option<Operation> {")
+        out.append(
+            f"/// {op['name']}.\npub const {constant(op['name'])}: u8 = 0x{op['opcode']:02X};"
+        )
+    out.append(
+        "\n/// What the protocol says about an operation.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct Operation {"
+    )
+    out.append(
+        "/// Its name in the specification.\npub name: &'static str,\n/// A client may send it.\npub from_client: bool,"
+    )
+    out.append(
+        "/// A server may send it.\npub from_server: bool,\n/// What answers it.\npub reply: Option<u8>,\n}\n"
+    )
+    out.append(
+        "/// The operation with this number.\npub const fn operation(opcode: u8) -> Option<Operation> {"
+    )
     out.append("let (name, from_client, from_server, reply) = match opcode {")
     for op in numbered:
         reply = f"Some({constant(op['reply'])})" if op["reply"] else "None"
-        client, server = (str(op["sender"] in (side, "both")).lower() for side in ("client", "server"))
+        client, server = (
+            str(op["sender"] in (side, "both")).lower() for side in ("client", "server")
+        )
         out.append(f'{constant(op["name"])} => ("{op["name"]}", {client}, {server}, {reply}),')
-    out.append("_ => return None,\n};\nSome(Operation { name, from_client, from_server, reply })\n}")
+    out.append(
+        "_ => return None,\n};\nSome(Operation { name, from_client, from_server, reply })\n}"
+    )
     return "\n".join(out)
 
 
@@ -108,38 +132,75 @@ def causes(errors: list[dict]) -> str:
     failures = [e for e in errors if e["code"] != 0]
     own = [
         ("ConnectFailed", "The broker could not be reached. Nothing was sent.", True),
-        ("ConnectionLost", "The connection broke before the answer came: the request may or may not have been carried out.", True),
+        (
+            "ConnectionLost",
+            "The connection broke before the answer came: the request may or may not have been carried out.",
+            True,
+        ),
         ("Timeout", "No answer in time: the request may or may not have been carried out.", True),
         ("Closed", "The client was closed or drained.", False),
         ("InvalidArgument", "The client refused to send it.", False),
     ]
     out = [NOTICE, "use super::Details;\n"]
-    out.append("/// Why a call failed. Match on the cause; the [`Details`] hold the broker's text.\n///")
+    out.append(
+        "/// Why a call failed. Match on the cause; the [`Details`] hold the broker's text.\n///"
+    )
     out.append("/// More causes may come with later brokers, so a `match` needs a `_` arm.")
     out.append("#[derive(Debug, Clone)]\n#[non_exhaustive]\npub enum Error {")
     for e in failures:
         out.append(f"/// {e['meaning']}\n{e['name']}(Box<Details>),")
     for name, meaning, _ in own:
         out.append(f"/// {meaning}\n{name}(Box<Details>),")
-    out.append("}\n\nimpl Error {\n/// The error for a broker's code; one that is not known is an internal error.")
-    out.append("pub(crate) fn from_code(code: u8, details: Details) -> Error {\nlet details = Box::new(details);\nmatch code {")
-    out += [f"{e['code']} => Error::{e['name']}(details)," for e in failures if e["name"] != "InternalError"]
+    out.append(
+        "}\n\nimpl Error {\n/// The error for a broker's code; one that is not known is an internal error."
+    )
+    out.append(
+        "pub(crate) fn from_code(code: u8, details: Details) -> Error {\nlet details = Box::new(details);\nmatch code {"
+    )
+    out += [
+        f"{e['code']} => Error::{e['name']}(details),"
+        for e in failures
+        if e["name"] != "InternalError"
+    ]
     out.append("_ => Error::InternalError(details),\n}\n}\n")
-    out.append("/// The broker's number for the cause; `None` if the client found it.\npub fn code(&self) -> Option<u8> {\nmatch self {")
+    out.append(
+        "/// The broker's number for the cause; `None` if the client found it.\npub fn code(&self) -> Option<u8> {\nmatch self {"
+    )
     out += [f"Error::{e['name']}(_) => Some({e['code']})," for e in failures]
-    out.append("_ => None,\n}\n}\n\n/// The cause's name, such as `QueueNotFound`.\npub fn name(&self) -> &'static str {\nmatch self {")
-    out += [f'Error::{name}(_) => "{name}",' for name in [e["name"] for e in failures] + [o[0] for o in own]]
-    out.append("}\n}\n\n/// Whether the same call may succeed later. See [`Error::maybe_applied`] before repeating an\n/// enqueue.")
-    out.append("pub fn retryable(&self) -> bool {\nmatches!(self, " + " | ".join(
-        f"Error::{name}(_)" for name in [e["name"] for e in failures if e["retryable"]] + [o[0] for o in own if o[2]]
-    ) + ")\n}\n")
-    out.append("/// What happened, to what, and what the broker added.\npub fn details(&self) -> &Details {\nmatch self {")
+    out.append(
+        "_ => None,\n}\n}\n\n/// The cause's name, such as `QueueNotFound`.\npub fn name(&self) -> &'static str {\nmatch self {"
+    )
+    out += [
+        f'Error::{name}(_) => "{name}",'
+        for name in [e["name"] for e in failures] + [o[0] for o in own]
+    ]
+    out.append(
+        "}\n}\n\n/// Whether the same call may succeed later. See [`Error::maybe_applied`] before repeating an\n/// enqueue."
+    )
+    out.append(
+        "pub fn retryable(&self) -> bool {\nmatches!(self, "
+        + " | ".join(
+            f"Error::{name}(_)"
+            for name in [e["name"] for e in failures if e["retryable"]]
+            + [o[0] for o in own if o[2]]
+        )
+        + ")\n}\n"
+    )
+    out.append(
+        "/// What happened, to what, and what the broker added.\npub fn details(&self) -> &Details {\nmatch self {"
+    )
     names = [e["name"] for e in failures] + [o[0] for o in own]
     out.append(" | ".join(f"Error::{name}(details)" for name in names) + " => details,\n}\n}\n")
     out.append("pub(crate) fn details_mut(&mut self) -> &mut Details {\nmatch self {")
     out.append(" | ".join(f"Error::{name}(details)" for name in names) + " => details,\n}\n}\n}\n")
-    out.append("/// What a code of the broker's means, in a sentence.\npub(crate) fn meaning(code: u8) -> &'static str {\nmatch code {")
-    out += [f"{e['code']} => {json.dumps(e['meaning'])}," for e in errors if e["name"] != "InternalError"]
+    out.append(
+        "/// What a code of the broker's means, in a sentence.\npub(crate) fn meaning(code: u8) -> &'static str {\nmatch code {"
+    )
+    out += [
+        f"{e['code']} => {json.dumps(e['meaning'])},"
+        for e in errors
+        if e["name"] != "InternalError"
+    ]
     broken = next(e for e in errors if e["name"] == "InternalError")
     out.append(f"_ => {json.dumps(broken['meaning'])},\n}}\n}}")
     return "\n".join(out)
@@ -152,7 +213,11 @@ def json_forms(operations: list[dict]) -> str:
         out.append(f"record!({op['name']} {{ {', '.join(name for name, _ in op['fields'])} }});")
     out.append("\n/// The body with this opcode as JSON, and back: every operation has one row.")
     out.append("pub fn forms(opcode: u8) -> Option<Form> {\nSome(match opcode {")
-    out += [f"{op['opcode']} => form::<{op['name']}>()," for op in operations if op["opcode"] is not None]
+    out += [
+        f"{op['opcode']} => form::<{op['name']}>(),"
+        for op in operations
+        if op["opcode"] is not None
+    ]
     out.append("_ => return None,\n})\n}")
     return "\n".join(out)
 
@@ -169,7 +234,9 @@ def main() -> int:
     stale = []
     for name, text in files.items():
         command = ["rustfmt", "--edition", "2021", "--emit", "stdout", "--config-path", str(HERE)]
-        text = subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
+        text = subprocess.run(
+            command, input=text, text=True, capture_output=True, check=True
+        ).stdout
         path = HERE / name
         if path.exists() and path.read_text() == text:
             continue

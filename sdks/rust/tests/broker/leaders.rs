@@ -41,7 +41,7 @@ async fn calls_batches_and_streams_move_to_the_leader() {
     // The batcher has left the old connection: only the first enqueue went there.
     assert_eq!((follower.received(opcode::ENQUEUE), leader.received(opcode::ENQUEUE)), (1, 2));
     assert_eq!(leader.connections(), 1);
-    assert_eq!(*events.lock().unwrap(), [leader.addr.clone()]);
+    assert_eq!(events.lock().unwrap().as_slice(), std::slice::from_ref(&leader.addr));
 }
 
 #[tokio::test]
