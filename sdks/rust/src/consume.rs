@@ -10,6 +10,7 @@ use futures_core::Stream;
 
 use crate::client::FilaClient;
 use crate::message::Message;
+use crate::race::race;
 use crate::subscription::Subscription;
 use crate::wire::check_string;
 use crate::{Error, Result};
@@ -105,7 +106,9 @@ impl FilaClient {
     /// handler runs in the message's trace [`scope`](crate::trace::scope).
     ///
     /// It returns `Ok` when the client is drained or closed, after the handlers have returned and their
-    /// settlements are answered; else the error that ended the subscription.
+    /// settlements are answered; else the error that ended the subscription. A handler's panic is passed on.
+    /// Dropping the future stops the handlers where they are; their messages are delivered again when their
+    /// leases run out. A handler must not wait for [`drain`](FilaClient::drain), which waits for it.
     ///
     /// ```no_run
     /// # async fn example(client: fila_client::FilaClient) -> fila_client::Result<()> {
@@ -141,19 +144,37 @@ impl FilaClient {
         let mut tasks = tokio::task::JoinSet::new();
         let outcome = loop {
             while tasks.len() >= concurrency {
-                tasks.join_next().await;
+                tasks.join_next().await.map(pass_on);
             }
-            let message = match messages.recv().await {
+            // A handler that ends is looked at when it ends, not when the next message comes.
+            let next = match tasks.is_empty() {
+                true => messages.recv().await,
+                false => match race(messages.recv(), tasks.join_next()).await {
+                    Ok(next) => next,
+                    Err(ended) => {
+                        ended.map(pass_on);
+                        continue;
+                    }
+                },
+            };
+            let message = match next {
                 Some(Ok(message)) => message,
                 Some(Err(error)) => break Err(error),
                 None => break Ok(()),
             };
-            while tasks.try_join_next().is_some() {} // those that are done
             let handler = handler.clone();
             tasks.spawn(async move { handle(&*handler, message).await });
         };
-        while tasks.join_next().await.is_some() {}
+        while tasks.join_next().await.map(pass_on).is_some() {}
         outcome
+    }
+}
+
+/// A handler that panicked must not do so where nobody sees it.
+fn pass_on(ended: Result<(), tokio::task::JoinError>) {
+    match ended.map_err(tokio::task::JoinError::try_into_panic) {
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Ok(()) | Err(Err(_)) => {}
     }
 }
 

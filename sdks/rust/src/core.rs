@@ -1,6 +1,7 @@
 //! What all handles of one client share: its links to nodes, which of them leads a queue, and the end.
 
 use std::collections::HashMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -101,8 +102,10 @@ impl Core {
     }
 
     pub(crate) fn announce(&self, event: Event) {
-        if let Some(handler) = &self.config.options.on_event {
-            handler(event);
+        let Some(handler) = &self.config.options.on_event else { return };
+        // A handler's panic must not end the task that serves everybody's calls.
+        if catch_unwind(AssertUnwindSafe(|| handler(event))).is_err() {
+            tracing::error!(addr = %self.seed().name, "the event handler panicked");
         }
     }
 

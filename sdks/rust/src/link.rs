@@ -215,11 +215,11 @@ impl Link {
     /// Makes a connection the present one; false if the link was closed meanwhile.
     pub(crate) fn attach(&self, frame_max: usize) -> bool {
         let mut state = lock(&self.state);
-        if self.is_closing() {
-            return false;
-        }
         if state.frame_max.is_some() {
             return true; // the first one, attached before anybody could call
+        }
+        if self.is_closing() {
+            return false;
         }
         state.frame_max = Some(frame_max);
         (state.failure, state.complaint) = (None, None);

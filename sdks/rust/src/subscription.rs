@@ -179,7 +179,8 @@ impl Subscription {
     }
 
     fn closed(&self) -> Error {
-        Error::closed(&format!("queue {:?}", self.queue)).during("consume")
+        Error::ended(format!("the stream of queue {:?} was closed before it was open", self.queue))
+            .during("consume")
     }
 }
 

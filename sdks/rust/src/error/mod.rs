@@ -77,7 +77,11 @@ impl Error {
     }
 
     pub(crate) fn closed(addr: &str) -> Error {
-        Error::Closed(details(format!("the client for {addr} is closed")))
+        Error::ended(format!("the client for {addr} is closed"))
+    }
+
+    pub(crate) fn ended(message: String) -> Error {
+        Error::Closed(details(message))
     }
 
     pub(crate) fn lost(message: String) -> Error {

@@ -179,3 +179,17 @@ async fn batches_are_leased_by_name_and_queues_browsed_without_taking() {
     let document = client.explain(ExplainQuery::queue("bulk")).await.unwrap();
     assert!(document.starts_with(b"{"));
 }
+
+#[tokio::test]
+async fn a_handlers_panic_reaches_whoever_awaits_process() {
+    let broker = shared();
+    let client = with_queue(&broker.addr, "panicking").await;
+    fill(&client, "panicking", 1).await;
+    let worker = client.clone();
+    let working = tokio::spawn(async move {
+        let handler = |_| async { panic!("the handler broke") };
+        let _: Result<(), Error> =
+            worker.process::<_, _, String>("panicking", ConsumeOptions::new(), 4, handler).await;
+    });
+    assert!(soon(working).await.unwrap_err().is_panic());
+}
