@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use tokio::task::JoinError;
 
 use crate::client::FilaClient;
 use crate::message::Message;
@@ -144,7 +145,7 @@ impl FilaClient {
         let mut tasks = tokio::task::JoinSet::new();
         let outcome = loop {
             while tasks.len() >= concurrency {
-                tasks.join_next().await.map(pass_on);
+                pass_on(tasks.join_next().await);
             }
             // A handler that ends is looked at when it ends, not when the next message comes.
             let next = match tasks.is_empty() {
@@ -152,7 +153,7 @@ impl FilaClient {
                 false => match race(messages.recv(), tasks.join_next()).await {
                     Ok(next) => next,
                     Err(ended) => {
-                        ended.map(pass_on);
+                        pass_on(ended);
                         continue;
                     }
                 },
@@ -165,16 +166,17 @@ impl FilaClient {
             let handler = handler.clone();
             tasks.spawn(async move { handle(&*handler, message).await });
         };
-        while tasks.join_next().await.map(pass_on).is_some() {}
+        while pass_on(tasks.join_next().await) {}
         outcome
     }
 }
 
-/// A handler that panicked must not do so where nobody sees it.
-fn pass_on(ended: Result<(), tokio::task::JoinError>) {
-    match ended.map_err(tokio::task::JoinError::try_into_panic) {
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        Ok(()) | Err(Err(_)) => {}
+/// A handler that panicked must not do so where nobody sees it. False: there was none.
+fn pass_on(ended: Option<Result<(), JoinError>>) -> bool {
+    match ended.map(|result| result.map_err(JoinError::try_into_panic)) {
+        Some(Err(Ok(panic))) => std::panic::resume_unwind(panic),
+        Some(_) => true,
+        None => false,
     }
 }
 
