@@ -98,7 +98,7 @@ def test_buckets_fill_and_empty_before_ones_eyes(open_page: Open, site: HttpBrok
         seen.add(meter.get_attribute("aria-valuenow"))
         return len(seen) >= 3
 
-    wait_until(moved, 15, "the level to change")
+    wait_until(moved, 90, "the level to change")
     # A higher rate lets it fill: the page shows it without being asked.
     with site.peer() as peer:
         peer.set_config("throttle.provider:smtp-eu", "2000,20")
