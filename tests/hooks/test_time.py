@@ -219,7 +219,8 @@ def test_good_messages_between_endless_ones_do_not_buy_them_more_time() -> None:
     began = time.process_time()
     trial.assign_all(bodies)
     assert (time.process_time() - began) * 1000 < 3 * PAUSE_MS_MAX
-    assert trial.enqueue_stats.breaker == "open"
+    assert trial.enqueue_stats.executions - trial.enqueue_stats.timeouts <= 50
+    assert trial.enqueue_stats.timeouts <= 3
 
 
 @pytest.mark.parametrize("steps", [200_000, 60_000])

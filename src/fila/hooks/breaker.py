@@ -39,6 +39,10 @@ class Breaker:
         self.state = CLOSED
         return True
 
+    def is_last_straw(self, *, at_once: bool = False) -> bool:
+        """Whether one more failure would trip it."""
+        return self.failures + 1 >= self._threshold or self.state != CLOSED or at_once
+
     def fail(self, now_ns: int, *, at_once: bool = False) -> bool:
         """Note a failure; True if it tripped the breaker. `at_once`: however many came before."""
         self.failures += 1

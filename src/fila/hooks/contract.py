@@ -8,12 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
+from fila.core.verdict import (
+    DEFAULT_ASSIGNMENT,
+    RETRY_NOW,
+    WEIGHT_MAX,
+    Assignment,
+    FailedItem,
+    FailureVerdict,
+)
 
 ON_ENQUEUE = "on_enqueue"
 ON_FAILURE = "on_failure"
+
+# What a message gets that its hook has no verdict for: a queue's fail mode.
+DEFAULT = "default"
+LAST_GOOD = "last-good"
+HOLD = "hold"
+REJECT = "reject"
+FAIL_MODES: Final = (DEFAULT, LAST_GOOD, HOLD, REJECT)
 
 
 class HookError(Exception):
@@ -22,19 +36,23 @@ class HookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HookSettings:
-    """The defaults for every queue; `install` may override the first two for one queue."""
+    """The defaults for every queue; `install` may override time, memory and the fail mode."""
 
     timeout_ms: int = 10
     memory_limit_bytes: int = 1024 * 1024
     breaker_threshold: int = 3
     breaker_cooldown_ms: int = 10_000
+    fail_mode: str = DEFAULT
+    weight_max: int = WEIGHT_MAX
 
 
 class HookStats(NamedTuple):
     """Counts of one hook of one queue since it was installed.
 
     `executions` counts messages the script was run for; `errors`, `timeouts` and `memory` are those
-    of them that failed; `bypassed` got the defaults without running it; `busy_ns` is time spent.
+    of them that failed; `late` came after their call's time was used up; `bypassed` were not asked
+    about because the breaker was open, `kept_out` because their origin was in quarantine: all of
+    these got the fallback. `busy_ns` is time spent.
     """
 
     executions: int
@@ -48,6 +66,13 @@ class HookStats(NamedTuple):
     memory_bytes: int
     last_problem: str
     durations: tuple[int, ...] = ()  # messages by time taken, see HOOK_BOUNDS_US
+    fail_mode: str = DEFAULT
+    late: int = 0
+    kept_out: int = 0
+    quarantines: int = 0  # how often an origin was put away
+    quarantined: int = 0  # how many are, now
+    quarantined_keys: tuple[str, ...] = ()  # the latest of them
+    strangers_kept_out: bool = False
 
 
 class QueueHookStats(NamedTuple):

@@ -30,10 +30,29 @@ BATCH_MESSAGES_MAX: Final = 128
 BATCH_BYTES_MAX: Final = 65_536
 BATCH_BYTES_HARD_MAX: Final = 2 * BATCH_BYTES_MAX
 
-# Time. A batch of n messages may take `timeout_ms * (1 + n / MESSAGES_PER_EXTRA_TIMEOUT)` in all,
-# so that slow scripts cannot hold the broker for `n * timeout_ms`.
+# Time. A call with n messages may take `timeout_ms * (1 + n / MESSAGES_PER_EXTRA_TIMEOUT)` in all,
+# so that slow scripts cannot hold the broker for `n * timeout_ms`; and `NS_PER_BODY_BYTE` on top,
+# because reading long headers is no fault of the script's.
 TIMEOUT_MS_MAX: Final = 60_000
 MESSAGES_PER_EXTRA_TIMEOUT: Final = 100
+NS_PER_BODY_BYTE: Final = 100
+UNIFORMLY_SLOW_PART: Final = 40  # of the time limit: a script that takes this long for everybody
+
+# Failures. Origins are remembered up to so many. Time-outs (and the like) within one cool-down:
+# after `COSTLY_PER_THRESHOLD` for each failure the breaker takes, strangers are kept out; after
+# `COSTLY_WORST_FACTOR` times as many the breaker opens. With the defaults: 0.24 and 0.96 s of 10 s.
+ORIGINS_KEPT_MAX: Final = 1_024
+ORIGINS_SHOWN_MAX: Final = 16
+COSTLY_PER_THRESHOLD: Final = 8
+COSTLY_WORST_FACTOR: Final = 4
+COSTLY_GROSS: Final = 10
+# What is known of a queue's messages: how keys are made, which were given, and messages that went
+# well, kept to tell a broken script from a bad message.
+LESSONS_MAX: Final = 8
+KEYS_KNOWN_MAX: Final = 8_192
+WITNESSES_MAX: Final = 8
+WITNESSES_ASKED_MAX: Final = 3
+CALLS_PER_WITNESS: Final = 64  # a power of two
 
 # Memory. On top of the script's own limit there is room for garbage not yet collected and for a
 # batch, so that handing over a batch can never fail: the Lua API would end the process.

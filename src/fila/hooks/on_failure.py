@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from struct import Struct
 
 from fila.core.verdict import RETRY_NOW, FailedItem, FailureVerdict
+from fila.hooks.body import BLANK_BODY, shortened
 from fila.hooks.contract import ON_FAILURE
 from fila.hooks.limits import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, ERROR_BYTES_MAX
 from fila.hooks.script import Script
@@ -25,6 +26,21 @@ class FailureScript(Script[FailedItem, FailureVerdict]):
 
     def _default(self) -> FailureVerdict:
         return RETRY_NOW
+
+    def _fallback(self, item: FailedItem) -> FailureVerdict:
+        """Whatever the mode: a message that failed is stored already."""
+        return RETRY_NOW
+
+    def _remember(self, items: Sequence[FailedItem], verdicts: Sequence[FailureVerdict]) -> None:
+        pass
+
+    def _blank(self) -> FailedItem:
+        return (bytes(16), 1, b"", BLANK_BODY)
+
+    def _keep_witness(self, item: FailedItem, verdict: FailureVerdict) -> None:
+        message_id, attempts, error, body = item
+        kept = (message_id, attempts, error[:ERROR_BYTES_MAX], shortened(body))
+        self._witnesses.keep(self._origins.of(body), kept)
 
     def _part(self, items: Sequence[FailedItem], start: int) -> Sequence[FailedItem]:
         stop, room = start, BATCH_BYTES_MAX

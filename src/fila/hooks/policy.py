@@ -16,6 +16,7 @@ from fila.hooks.contract import HookError, HookSettings, QueueHookStats
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
 from fila.hooks.on_enqueue import EnqueueScript
 from fila.hooks.on_failure import FailureScript
+from fila.hooks.origins import Origins
 from fila.hooks.script import Host
 
 log = logging.getLogger("fila.hooks")
@@ -114,9 +115,14 @@ class LuaHooks:
     def _scripts(
         self, queue: str, on_enqueue: str | None, on_failure: str | None, settings: HookSettings
     ) -> tuple[EnqueueScript | None, FailureScript | None]:
+        host, origins = self._host, Origins()
         return (
-            None if on_enqueue is None else EnqueueScript(queue, on_enqueue, settings, self._host),
-            None if on_failure is None else FailureScript(queue, on_failure, settings, self._host),
+            None
+            if on_enqueue is None
+            else EnqueueScript(queue, on_enqueue, settings, host, origins),
+            None
+            if on_failure is None
+            else FailureScript(queue, on_failure, settings, host, origins),
         )
 
 

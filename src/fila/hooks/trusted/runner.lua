@@ -7,7 +7,7 @@
 --   verdicts()                   after a failure: the script's line, and what was decided before
 -- `load`, `decide` and `resume` answer with a code from `limits.codes` first:
 --   done, spent_s, verdict...         every message is decided
---   part, spent_s, verdict...         enough for one answer, the rest is still to do
+--   part, spent_s, verdict...         enough for one answer, or for the time; the rest is to do
 --   more, spent_s, verdict...         the next message has longer headers than were given
 --   ask, key                          the script wants a config value
 --   failed, spent_s, kind, text, gross   the next message failed; see `verdicts`
@@ -39,6 +39,7 @@ limits.kept_alive = "debug"
 local script, thread -- the hook function, and the thread it runs in
 local batch, sizes, count, head_bytes = "", "", 0, 0 -- the batch being decided
 local decided, verdicts = 0, {}
+local long_verdict_bytes = LONG_VERDICT_BYTES -- below 0: the batch's time is used up
 local config_version
 
 local pack_verdict = verdict[hook]
@@ -108,7 +109,10 @@ function loops.on_enqueue()
     local packed = pack_verdict(script(msg))
     verdicts[i], decided = packed, i
     at = next_at
-    if #packed > LONG_VERDICT_BYTES then
+    if #packed > long_verdict_bytes then
+      if long_verdict_bytes < 0 and i < count then
+        return PART
+      end
       long_bytes = long_bytes + #packed
       if long_bytes > VERDICT_BYTES_MAX and i < count then
         return PART
@@ -141,6 +145,9 @@ function loops.on_failure()
     }
     verdicts[i], decided = pack_verdict(script(msg, problem)), i
     at = next_at
+    if long_verdict_bytes < 0 and i < count then
+      return PART
+    end
   end
   return DONE
 end
@@ -235,6 +242,10 @@ function guard.current()
   return decided
 end
 
+function guard.end_part()
+  long_verdict_bytes = -1
+end
+
 local function load_script(source, budget_s)
   local chunk, problem = load(source, SOURCE, "t", environment)
   if not chunk then
@@ -256,6 +267,7 @@ end
 
 local function decide(new_batch, new_sizes, new_count, new_head_bytes, version, budget_s)
   batch, sizes, count, head_bytes, decided = new_batch, new_sizes, new_count, new_head_bytes, 0
+  long_verdict_bytes = LONG_VERDICT_BYTES
   if version ~= config_version then
     config_version = version
     cache.forget()
