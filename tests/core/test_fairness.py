@@ -337,3 +337,14 @@ def test_a_key_emptied_while_parked_leaves_with_deficit_zero() -> None:
     turns.consume("q.dlq", "d", prefetch=3)  # sends one of five, then parks
     assert turns.redrive("q.dlq", 2, key=b"z").replies == [2]
     assert turns.queue("q.dlq").keys[b"a"].deficit == 0
+
+
+def test_a_weight_beyond_the_limit_counts_as_the_limit_and_a_lower_limit_as_soon_as_set() -> None:
+    turns = Turns(settings=Settings(weight_max=3))
+    turns.create("q")
+    turns.enqueue("q", b"a", count=20, weight=4_000_000)
+    turns.enqueue("q", b"b", count=20, weight=1)
+    outcome = turns.consume("q", prefetch=8)
+    assert b"".join(outcome.keys()) == b"aaabaaab"
+    again = turns.restart(settings=Settings(weight_max=2))
+    assert again.queue("q").keys[b"a"].weight == 2

@@ -46,6 +46,7 @@ from fila.core.effect import BatchLeased
 from fila.core.machine import Machine
 from fila.core.rejection import Rejection
 from fila.core.turn import Committer, Turn
+from fila.core.verdict import Assignment
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
 
 if TYPE_CHECKING:
@@ -180,33 +181,58 @@ class Broker:
     # --- what clients ask
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
-        """Store messages; their ids count once this turn is committed."""
+        """Store messages; their ids count once this turn is committed. Where there is none, the
+        message was refused: its hook has no verdict, and the queue's fail mode is `reject`."""
         self.begin()
-        view = self._machine.view
-        if not view.has_queue(queue):
+        if not self._machine.view.has_queue(queue):
             return rejection.queue_not_found(queue)
-        ids = self._ids.take(len(bodies), view.now_ns)
         assignments = self._turn.assign(queue, bodies)
-        self._turn.apply(Enqueue(queue, ids, bodies, assignments))
-        if self._records_messages is not None:
-            record = self._records_messages.record_messages
-            self._turn.after_commit(partial(record, queue, view.now_ns, ids, bodies))
-        return ids
+        refused = self._hooks.refused(queue)
+        if not refused:
+            return self._store(queue, bodies, assignments)
+        kept = sorted({*range(len(bodies))}.difference(refused))
+        ids = self._store(queue, [bodies[at] for at in kept], [assignments[at] for at in kept])
+        stored = dict(zip(kept, ids, strict=True))
+        return [stored.get(at, b"") for at in range(len(bodies))]
 
     def enqueue_with(
         self, queue: str, messages: list[Options]
     ) -> list[tuple[bytes, bool]] | Rejection:
-        """Store messages with options; an id for each, and whether its key was known already."""
+        """Store messages with options; an id for each, as in `enqueue`, and whether its key was
+        known already."""
         self.begin()
-        view = self._machine.view
-        if not view.has_queue(queue):
+        if not self._machine.view.has_queue(queue):
             return rejection.queue_not_found(queue)
+        if not self._hooks.has_on_enqueue(queue):
+            return self._store_with(queue, messages, [assignment_of(one) for one in messages])
+        assignments = self._turn.assign(queue, [one.body for one in messages])
+        refused = self._hooks.refused(queue)
+        if not refused:
+            return self._store_with(queue, messages, assignments)
+        kept = sorted({*range(len(messages))}.difference(refused))
+        results = self._store_with(
+            queue, [messages[at] for at in kept], [assignments[at] for at in kept]
+        )
+        if isinstance(results, Rejection):
+            return results
+        stored = dict(zip(kept, results, strict=True))
+        return [stored.get(at, (b"", False)) for at in range(len(messages))]
+
+    def _store(self, queue: str, bodies: list[bytes], assignments: list[Assignment]) -> list[bytes]:
+        now_ns = self._machine.view.now_ns
+        ids = self._ids.take(len(bodies), now_ns)
+        self._turn.apply(Enqueue(queue, ids, bodies, assignments))
+        if self._records_messages is not None:
+            record = self._records_messages.record_messages
+            self._turn.after_commit(partial(record, queue, now_ns, ids, bodies))
+        return ids
+
+    def _store_with(
+        self, queue: str, messages: list[Options], assignments: list[Assignment]
+    ) -> list[tuple[bytes, bool]] | Rejection:
+        now_ns = self._machine.view.now_ns
         bodies = [one.body for one in messages]
-        ids = self._ids.take(len(bodies), view.now_ns)
-        if self._hooks.has_on_enqueue(queue):
-            assignments = self._turn.assign(queue, bodies)
-        else:
-            assignments = [assignment_of(one) for one in messages]
+        ids = self._ids.take(len(bodies), now_ns)
         delays = [one.delay_ms for one in messages]
         keys = [one.idempotency_key for one in messages]
         if any(keys):
@@ -222,7 +248,7 @@ class Broker:
             record = self._records_messages.record_messages
             new_ids = [ids[at] for at in new]
             new_bodies = [bodies[at] for at in new]
-            self._turn.after_commit(partial(record, queue, view.now_ns, new_ids, new_bodies))
+            self._turn.after_commit(partial(record, queue, now_ns, new_ids, new_bodies))
         return results
 
     def release(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:

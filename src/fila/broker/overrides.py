@@ -1,7 +1,8 @@
-"""Hook limits of single queues, kept in the runtime config.
+"""Hook limits and fail modes of single queues, kept in the runtime config.
 
 lua:<queue>:timeout_ms            longest run of one hook call, in milliseconds
 lua:<queue>:memory_limit_bytes    memory of the queue's scripts
+lua:<queue>:fail_mode             what a message gets that its hook has no verdict for
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from fila.hooks.contract import FAIL_MODES
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
 
 _PREFIX: Final = "lua:"
-_FIELDS: Final = ("timeout_ms", "memory_limit_bytes")
+_FIELDS: Final = ("timeout_ms", "memory_limit_bytes", "fail_mode")
 _RANGES: Final = {
     "timeout_ms": (1, TIMEOUT_MS_MAX),
     "memory_limit_bytes": (MEMORY_LIMIT_BYTES_MIN, MEMORY_LIMIT_BYTES_MAX),
@@ -29,10 +31,11 @@ class Limits(NamedTuple):
 
     timeout_ms: int | None
     memory_limit_bytes: int | None
+    fail_mode: str | None
 
 
 def override_of(key: str) -> Override | None:
-    """Which queue's limit a config key sets; None if it is about something else."""
+    """Which queue's limit or mode a config key sets; None if it is about something else."""
     if not key.startswith(_PREFIX):
         return None
     queue, _, field = key[len(_PREFIX) :].rpartition(":")
@@ -41,6 +44,9 @@ def override_of(key: str) -> Override | None:
 
 def fault_of(override: Override, value: str) -> str | None:
     """Why the value cannot be the limit, if it cannot."""
+    if override.field == "fail_mode":
+        known = ", ".join(FAIL_MODES)
+        return None if value in FAIL_MODES else f'"{value}" is none of {known}'
     low, high = _RANGES[override.field]
     number = _number(value)
     if number is None or not low <= number <= high:
@@ -49,7 +55,8 @@ def fault_of(override: Override, value: str) -> str | None:
 
 
 def limits_of(queue: str, config: Mapping[str, str]) -> Limits:
-    return Limits(*(_number(config.get(f"{_PREFIX}{queue}:{field}")) for field in _FIELDS))
+    timeout_ms, memory, fail_mode = (config.get(f"{_PREFIX}{queue}:{one}") for one in _FIELDS)
+    return Limits(_number(timeout_ms), _number(memory), fail_mode or None)
 
 
 def _number(text: str | None) -> int | None:

@@ -17,7 +17,7 @@ from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.lease_requests import LeaseRequests
 from fila.broker.options import Options, fits
-from fila.core.rejection import INVALID_CONFIG_VALUE, OK, Rejection
+from fila.core.rejection import CHANNEL_FULL, INVALID_CONFIG_VALUE, OK, Rejection
 from fila.security.guard import Guard, Identity
 from fila.security.permission import CONSUME, PRODUCE
 from fila.telemetry.spans import OpenSpan, Tracer
@@ -160,7 +160,7 @@ class Session:
         return self.refused("consume", refused) if refused else None
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
-        """After `may_produce` said nothing."""
+        """After `may_produce` said nothing. A message without an id was refused (ChannelFull)."""
         span = self._span("enqueue", queue, len(bodies), bodies)
         return self._traced(span, self.broker.enqueue(queue, bodies))
 
@@ -172,13 +172,13 @@ class Session:
             stored = self.broker.enqueue_with(queue, messages)
             if isinstance(stored, Rejection):
                 return stored
-            return [(OK, id, duplicate) for id, duplicate in stored]
+            return [(OK if id else CHANNEL_FULL, id, duplicate) for id, duplicate in stored]
         results: list[Stored] = [(INVALID_CONFIG_VALUE, b"", False)] * len(messages)
         stored = self.broker.enqueue_with(queue, [messages[place] for place in places])
         if isinstance(stored, Rejection):
             return stored
         for place, (id, duplicate) in zip(places, stored, strict=True):
-            results[place] = (OK, id, duplicate)
+            results[place] = (OK if id else CHANNEL_FULL, id, duplicate)
         return results
 
     def ack(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:

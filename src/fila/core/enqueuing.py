@@ -23,10 +23,13 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         trail.enqueued_ids += command.ids
         lanes = trail.enqueued_lanes
         numbers = trail.enqueued_numbers
+    weight_max = state.settings.weight_max
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
         fairness_key, weight, throttle_keys = assignment
         if weight < 1:
             weight = 1
+        elif weight > weight_max:
+            weight = weight_max
         key = keys.get(fairness_key)
         lane = key.lanes.get(throttle_keys) if key is not None else None
         if lane is None:

@@ -213,7 +213,8 @@ def _load_batches(state: State, queue: Queue) -> None:
 def _load_head(state: State, lane: Lane) -> None:
     queue = lane.queue
     key = lane.key
-    key.weight = lane.weight_seen  # the same in all of its lanes
+    # The same in all of its lanes, unless the limit is lower than it was.
+    key.weight = min(lane.weight_seen, state.settings.weight_max)
     if lane.pending or lane.leased:
         state.idle.pop(lane, None)
     if lane.pending == 0:

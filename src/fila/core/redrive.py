@@ -72,7 +72,7 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
             heapq.heappop(heap)
         state.ops(dlq.group).append((DELETE_MESSAGE, entry[KEY], b""))
         target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
-        weight = max(assignment.weight, 1)
+        weight = min(max(assignment.weight, 1), state.settings.weight_max)
         state.set_weight(parent, target.key, weight)
         again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], entry[BODY], delay_ms=0)
         if state.journal:

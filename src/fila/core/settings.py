@@ -9,6 +9,7 @@ MiB = 1 << 20
 
 class Settings(NamedTuple):
     quantum: int = 1  # messages a key of weight 1 may send per visit
+    weight_max: int = 1_000  # of a fairness key, whatever a hook or a producer says
     visibility_ms_default: int = 30_000
     visibility_ms_min: int = 1_000
     visibility_ms_max: int = 7 * 24 * 3600 * 1000

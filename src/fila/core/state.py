@@ -134,6 +134,7 @@ class State:
 
     def set_weight(self, queue: Queue, key: FairnessKey, weight: int) -> None:
         """The weight of the newest message is the key's; it is stored with all of its lanes."""
+        weight = min(weight, self.settings.weight_max)  # messages of a time without the limit
         if weight != key.weight:
             queue.ring.set_weight(key, weight)
             if self.journal and key.pending:  # a key that has just come has it already

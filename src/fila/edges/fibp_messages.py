@@ -38,7 +38,7 @@ def enqueue(connection: FibpConnection, session: Session, request_id: int, body:
                 results[place] = (stored.code, b"")
         else:
             for place, id in zip(places, stored, strict=True):
-                results[place] = (0, id_text(id))
+                results[place] = (0, id_text(id)) if id else (errors.CHANNEL_FULL, b"")
     connection.reply(op.ENQUEUE_RESULT, request_id, message_codec.encode_enqueue_results(results))
 
 

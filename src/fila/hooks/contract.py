@@ -10,14 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from fila.core.verdict import (
-    DEFAULT_ASSIGNMENT,
-    RETRY_NOW,
-    WEIGHT_MAX,
-    Assignment,
-    FailedItem,
-    FailureVerdict,
-)
+from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
 
 ON_ENQUEUE = "on_enqueue"
 ON_FAILURE = "on_failure"
@@ -25,9 +18,8 @@ ON_FAILURE = "on_failure"
 # What a message gets that its hook has no verdict for: a queue's fail mode.
 DEFAULT = "default"
 LAST_GOOD = "last-good"
-HOLD = "hold"
 REJECT = "reject"
-FAIL_MODES: Final = (DEFAULT, LAST_GOOD, HOLD, REJECT)
+FAIL_MODES: Final = (DEFAULT, LAST_GOOD, REJECT)
 
 
 class HookError(Exception):
@@ -43,7 +35,6 @@ class HookSettings:
     breaker_threshold: int = 3
     breaker_cooldown_ms: int = 10_000
     fail_mode: str = DEFAULT
-    weight_max: int = WEIGHT_MAX
 
 
 class HookStats(NamedTuple):
@@ -100,6 +91,7 @@ class Hooks(Protocol):
         *,
         timeout_ms: int | None = None,
         memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
         strict: bool = True,
     ) -> None:
         """Put the scripts to work, replacing what the queue had; None means no script.
@@ -119,6 +111,10 @@ class Hooks(Protocol):
 
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         """Where each message of one batch stands, in order."""
+
+    def refused(self, queue: str) -> list[int]:
+        """Which messages of the last batch are not to be stored: the hook has no verdict for them
+        and the queue's fail mode is `reject`."""
 
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
@@ -147,6 +143,7 @@ class NoHooks:
         *,
         timeout_ms: int | None = None,
         memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
         strict: bool = True,
     ) -> None:
         if strict:
@@ -163,6 +160,9 @@ class NoHooks:
 
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+    def refused(self, queue: str) -> list[int]:
+        return []
 
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
 from fila.hooks.assignments import Assignments
-from fila.hooks.contract import HookError, HookSettings, QueueHookStats
+from fila.hooks.contract import FAIL_MODES, HookError, HookSettings, QueueHookStats
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
 from fila.hooks.on_enqueue import EnqueueScript
 from fila.hooks.on_failure import FailureScript
@@ -56,10 +56,11 @@ class LuaHooks:
         *,
         timeout_ms: int | None = None,
         memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
         strict: bool = True,
     ) -> None:
         try:
-            settings = _overridden(self._settings, timeout_ms, memory_limit_bytes)
+            settings = _overridden(self._settings, timeout_ms, memory_limit_bytes, fail_mode)
         except HookError as problem:
             if strict:
                 raise
@@ -92,6 +93,10 @@ class LuaHooks:
         if script is None:
             return [DEFAULT_ASSIGNMENT] * len(bodies)
         return script.run(bodies, self._config_version, now_ns)
+
+    def refused(self, queue: str) -> list[int]:
+        script = self._on_enqueue.get(queue)
+        return [] if script is None else script.refused
 
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
@@ -127,7 +132,10 @@ class LuaHooks:
 
 
 def _overridden(
-    settings: HookSettings, timeout_ms: int | None, memory_limit_bytes: int | None
+    settings: HookSettings,
+    timeout_ms: int | None,
+    memory_limit_bytes: int | None,
+    fail_mode: str | None,
 ) -> HookSettings:
     if timeout_ms is not None:
         _check("timeout_ms", timeout_ms, 1, TIMEOUT_MS_MAX)
@@ -137,6 +145,10 @@ def _overridden(
             "memory_limit_bytes", memory_limit_bytes, MEMORY_LIMIT_BYTES_MIN, MEMORY_LIMIT_BYTES_MAX
         )
         settings = replace(settings, memory_limit_bytes=memory_limit_bytes)
+    if fail_mode is not None:
+        if fail_mode not in FAIL_MODES:
+            raise HookError(f"fail_mode must be one of {', '.join(FAIL_MODES)}, got {fail_mode}")
+        settings = replace(settings, fail_mode=fail_mode)
     return settings
 
 

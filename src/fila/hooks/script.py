@@ -24,7 +24,6 @@ from fila.hooks.breaker import Breaker
 from fila.hooks.complaints import Complaints
 from fila.hooks.contract import (
     DEFAULT,
-    HOLD,
     LAST_GOOD,
     REJECT,
     HookError,
@@ -99,7 +98,7 @@ class Script(Generic[Item, Verdict]):
         self._version = 0
         self._now_ns = 0  # of the call being decided
         self._known: set[bytes] | None = None  # keys that are no strangers, while that matters
-        self.missed: list[int] = []  # which messages of the last call are to be held or rejected
+        self.refused: list[int] = []  # which messages of the last call are not to be stored
         self._durations = [0] * (len(HOOK_BOUNDS_US) + 1)
 
     def compile(self) -> None:
@@ -136,8 +135,8 @@ class Script(Generic[Item, Verdict]):
         count = len(items)
         budget_s = self._timeout_s * (1 + count / MESSAGES_PER_EXTRA_TIMEOUT)
         extended = False
-        if self.missed:
-            self.missed = []
+        if self.refused:
+            self.refused = []
         self._version, self._now_ns = version, now_ns
         fell_back = self._fell_back
         verdicts: list[Verdict] = []
@@ -247,7 +246,7 @@ class Script(Generic[Item, Verdict]):
         elif code == CODE_FAILED:
             self._failed(lua, answer, items, verdicts)
             if answer[2] != b"error":  # a time-out is its origin's, and not at the others' expense
-                return spent_s + max(0.0, answer[1] - self._timeout_s)
+                return spent_s + max(0.0, float(answer[1]) - self._timeout_s)
         elif code == CODE_FULL:
             self._lua = None
             self._memory += 1
@@ -334,8 +333,8 @@ class Script(Generic[Item, Verdict]):
         """What the queue's fail mode says of messages without a verdict."""
         mode = self._settings.fail_mode
         self._fell_back += len(items)
-        if mode in (HOLD, REJECT):
-            self.missed += range(len(verdicts), len(verdicts) + len(items))
+        if mode == REJECT:
+            self.refused += range(len(verdicts), len(verdicts) + len(items))
         if mode == DEFAULT:
             verdicts += [self._default()] * len(items)
         else:

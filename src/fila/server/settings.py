@@ -71,6 +71,13 @@ class SchedulerSettings:
         low=1,
         high=100_000,
     )
+    max_weight: int = setting(
+        1_000,
+        "Largest weight of a fairness key; what a hook or a producer gives beyond it counts as "
+        "this.",
+        low=1,
+        high=4_294_967_295,
+    )
 
 
 @dataclass(frozen=True)

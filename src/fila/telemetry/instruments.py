@@ -148,7 +148,8 @@ INSTRUMENTS: Final = (
         COUNTER,
         MESSAGES,
         (*_H, "outcome"),
-        "Messages a hook was asked about: `ok`, `failed`, or `bypassed` (its breaker was open).",
+        "Messages a hook was asked about: `ok`, `failed`; or not: `bypassed` (its breaker was "
+        "open), `quarantined` (their key was), `late` (their call's time was used up).",
     ),
     Instrument(
         "fila.lua.errors",
@@ -178,6 +179,20 @@ INSTRUMENTS: Final = (
         "1",
         _H,
         "1 while the breaker is open or half-open, else 0.",
+    ),
+    Instrument(
+        "fila.lua.quarantine.activations",
+        COUNTER,
+        "{activation}",
+        _H,
+        "Times a key was put into quarantine because the hook kept failing for it.",
+    ),
+    Instrument(
+        "fila.lua.quarantine.keys",
+        GAUGE,
+        "{key}",
+        _H,
+        "Keys in quarantine now.",
     ),
     Instrument(
         "fila.commit.latency",

@@ -50,6 +50,20 @@ class HookNumbers(Protocol):
     @property
     def breaker(self) -> str: ...
     @property
+    def fail_mode(self) -> str: ...
+    @property
+    def late(self) -> int: ...
+    @property
+    def kept_out(self) -> int: ...
+    @property
+    def quarantines(self) -> int: ...
+    @property
+    def quarantined(self) -> int: ...
+    @property
+    def quarantined_keys(self) -> tuple[str, ...]: ...
+    @property
+    def strangers_kept_out(self) -> bool: ...
+    @property
     def busy_ns(self) -> int: ...
     @property
     def durations(self) -> tuple[int, ...]: ...
@@ -151,11 +165,15 @@ class Readings:
         add("fila.lua.executions", (*labels, "ok"), max(numbers.executions - failed, 0))
         add("fila.lua.executions", (*labels, "failed"), failed)
         add("fila.lua.executions", (*labels, "bypassed"), numbers.bypassed)
+        add("fila.lua.executions", (*labels, "quarantined"), numbers.kept_out)
+        add("fila.lua.executions", (*labels, "late"), numbers.late)
         add("fila.lua.errors", (*labels, "error"), numbers.errors)
         add("fila.lua.errors", (*labels, "timeout"), numbers.timeouts)
         add("fila.lua.errors", (*labels, "memory"), numbers.memory)
         add("fila.lua.circuit_breaker.activations", labels, numbers.trips)
         add("fila.lua.circuit_breaker.open", labels, int(numbers.breaker != "closed"))
+        add("fila.lua.quarantine.activations", labels, numbers.quarantines)
+        add("fila.lua.quarantine.keys", labels, numbers.quarantined)
         durations = Distribution(list(numbers.durations), numbers.busy_ns / 1000)
         add("fila.lua.execution_duration_us", labels, durations)
 

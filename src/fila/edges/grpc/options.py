@@ -50,7 +50,7 @@ def _enqueue_with(call: UnaryCall, request: pb.EnqueueWithRequest) -> Answer:
                 results[place].message_id = id_text(id).decode()
                 results[place].duplicate = duplicate
             else:
-                _refuse(results, [place], code, "an option is out of bounds")
+                _refuse(results, [place], code, _WHY.get(code, "an option is out of bounds"))
     return pb.EnqueueWithResponse(results=results).SerializeToString()
 
 
@@ -86,6 +86,11 @@ def _refuse(
         results[place].code = code
         results[place].message = message
 
+
+_WHY: Final = {
+    errors.CHANNEL_FULL: "the queue's on_enqueue has no verdict for this message; nothing was "
+    "stored; try again later",
+}
 
 METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaBulk/EnqueueWith": Method(

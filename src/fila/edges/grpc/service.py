@@ -46,6 +46,10 @@ _UNFIT: Final[Fault] = (
     pb.ENQUEUE_ERROR_CODE_INVALID_MESSAGE,
     "headers: at most 65,535 of them, of at most 65,535 bytes each",
 )
+_UNDECIDED: Final[Fault] = (
+    pb.ENQUEUE_ERROR_CODE_LUA,
+    "the queue's on_enqueue has no verdict for this message; nothing was stored; try again later",
+)
 
 
 class EnqueueStream(Call):
@@ -185,7 +189,7 @@ def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
             _all(results, places, _enqueue_fault(stored))
         else:
             for place, id in zip(fitting, stored, strict=True):
-                results[place] = id
+                results[place] = id or _UNDECIDED
     return results
 
 
