@@ -93,7 +93,7 @@ def test_a_first_message_that_fails_does_not_switch_a_new_queue_off() -> None:
 
 
 def test_made_up_tenants_that_take_long_are_kept_out_and_known_ones_are_not() -> None:
-    trial = settled(settings=HookSettings(timeout_ms=1))
+    trial = settled(settings=HookSettings(timeout_ms=20))
     trial.assign_all([body({"tenant": f"made up {at}", "slow": "y"}) for at in range(200)])
     stats = trial.enqueue_stats
     assert stats.timeouts == 3 * COSTLY_PER_THRESHOLD
