@@ -8,6 +8,7 @@ from fila.core import rows
 from fila.core.command import (
     Ack,
     AckBatch,
+    Consume,
     DeleteQueue,
     ExpireBatch,
     ExtendBatch,
@@ -444,3 +445,15 @@ def test_a_big_batch_that_is_extended_while_it_runs_out_keeps_the_rest() -> None
     assert turns.machine.apply(ExtendBatch("q", "s/0", 5_000)) == (1, 70)
     assert turns.machine.due_batch() is None
     assert got(turns.turn(ask(count=0, request=2)).batches_leased) == [ids[30:]]
+
+
+def test_a_batch_all_of_whose_messages_are_acked_while_it_is_filled_leaves_no_row() -> None:
+    turns = Turns(Settings(pass_messages=1, delivery_messages=1))
+    turns.create("q")
+    ids = turns.enqueue("q", count=4)
+    turns.one_pass(ask(), Consume("q", "c", 1, 10))
+    assert len(turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX)) == 1
+    outcome, more = turns.one_pass(Ack("q", ids[:1]))
+    assert (outcome.ids("c"), more) == (ids[1:2], True)  # so the batch is still being filled
+    assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
+    assert turns.restart().queue("q").lease_batches == {}

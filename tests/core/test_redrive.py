@@ -193,3 +193,16 @@ def test_a_redriven_message_does_not_come_back_with_a_page_of_the_same_turn() ->
         Consume("q.dlq", "f", 4),
     )
     assert outcome.ids("f") == [ids[0], late]
+
+
+def test_a_dead_letter_redriven_before_its_time_does_not_hold_the_window_open() -> None:
+    turns = Turns(Settings(window_messages=4))
+    turns.create("q")
+    turns.enqueue("q.dlq", delay_ms=3_600_000)
+    assert turns.redrive("q.dlq", 1).replies == [1]
+    ids = turns.enqueue("q.dlq", count=100)
+    for _ in range(100):
+        ids += turns.enqueue("q.dlq")
+    (lane,) = turns.queue("q.dlq").keys[b"k"].lanes.values()
+    assert len(lane.window) <= 8
+    assert turns.consume("q.dlq", prefetch=1000).ids() == ids

@@ -34,11 +34,14 @@ def becomes_ready(lane: Lane, sure: bool, placed: bool) -> None:
         _end_span_behind(key)
     queue.ready_lanes[lane] = None
     if not sure:
+        key.met_tokens = key.met_tokens and not first
         return
     lane.sure = True
     key.sure_lanes += 1
     if key.sure_lanes > 1:
         return
+    if first:
+        key.met_tokens = True
     if first and placed:
         _enter(queue, key)
     else:
@@ -78,7 +81,7 @@ def becomes_unsure(lane: Lane) -> None:
     queue.ring.pop(key, None)
     queue.floating.pop(key, None)
     key.epoch += 1
-    if _alone(queue, queue.visit_key):
+    if not _waited_for(queue):
         queue.visit_run = 0
     if key.ready_lanes:
         key.residual = True
@@ -146,7 +149,8 @@ def delivered_behind(lane: Lane, quantum: int) -> None:
     """A message went from a lane that waits for one bucket: others that wait there keep up.
 
     Keys that wait for tokens of the same bucket share them by weight, too: a visit that an empty
-    bucket cuts off is taken up where it stopped.
+    bucket cuts off is taken up where it stopped. A key that comes when tokens are there again may
+    have a whole visit before that.
     """
     key = lane.key
     queue = key.queue
@@ -164,7 +168,9 @@ def delivered_behind(lane: Lane, quantum: int) -> None:
         steady = (first.steady_since, second.steady_since)
         if span is None or (span[3], span[4]) != steady:
             queue.shared[first, second] = span = [0.0, 0.0, 0.0, *steady]
-        _widen(span, step if first is key else -step, quantum, key, other)
+        # Who comes while there are tokens may have its visit before one that was cut off.
+        visits = 2 if key.met_tokens or other.met_tokens else 1
+        _widen(span, step if first is key else -step, visits * quantum, key, other)
 
 
 def forget_order(queue: Queue) -> None:
@@ -193,12 +199,14 @@ def _enter(queue: Queue, key: Key) -> None:
     key.epoch += 1
     queue.ring[key] = None
     queue.joins += 1
+    key.joined = queue.joins
 
 
 def _float(queue: Queue, key: Key) -> None:
     key.passed = set()
     queue.floating[key] = None
     queue.joins += 1
+    key.joined = queue.joins
 
 
 def _leave_visit(queue: Queue, visited: Key) -> None:
@@ -259,16 +267,26 @@ def _measure(queue: Queue, key: Key, quantum: int) -> None:
         _widen(span, step if first is key else -step, quantum, key, other)
 
 
-def _widen(span: list[float], step: float, quantum: int, key: Key, other: Key) -> None:
+def _widen(span: list[float], step: float, bound: int, key: Key, other: Key) -> None:
     span[0] += step
     span[1] = min(span[1], span[0])
     span[2] = max(span[2], span[0])
-    if span[2] - span[1] > quantum + 1e-9:
+    if span[2] - span[1] > bound + 1e-9:
         raise Violation(
             "fair share",
             f"served/weight of {_name(key)} and {_name(other)} differs by "
-            f"{span[2] - span[1]:.3f}, more than one visit ({quantum})",
+            f"{span[2] - span[1]:.3f}, more than is owed ({bound})",
         )
+
+
+def _waited_for(queue: Queue) -> bool:
+    """Whether a key took part when the last message went and still does: it is before the one
+    whose visit that was, if the visit is over. Who joined later stands behind it."""
+    visited = queue.visit_key
+    joined_max = queue.visit_joins
+    return any(
+        key is not visited and key.joined <= joined_max for key in (*queue.ring, *queue.floating)
+    )
 
 
 def _alone(queue: Queue, key: Key | None) -> bool:

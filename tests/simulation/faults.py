@@ -213,7 +213,7 @@ FAULTS = [
     ),
     fault(
         "the row of a finished batch stays",
-        "fila.core.lease_batch:forget",
+        "fila.core.lease_batch:delete_row",
         "if batch.leased_ns:",
         "if False:",
     ),

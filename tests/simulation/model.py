@@ -151,7 +151,9 @@ class Key:
         "epoch",
         "heaviest",
         "index",
+        "joined",
         "lanes",
+        "met_tokens",
         "name",
         "passed",
         "paused",
@@ -182,6 +184,8 @@ class Key:
         self.ready_lanes = 0
         self.sure_lanes = 0
         self.residual = False  # an interrupted visit may go on
+        self.joined = 0  # the queue's count of joins when it last began to take part
+        self.met_tokens = False  # there were tokens when it last began to take part
         self.passed: set[Key] = set()  # keys that had a visit since this one's last
         self.epoch = 0
         self.steady_since = 0  # counts what ends a span behind a shared bucket; -1: weight changed

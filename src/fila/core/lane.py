@@ -32,7 +32,7 @@ from fila.core.entry import (
     stamp_of,
     without_body,
 )
-from fila.core.rows import lane_prefix
+from fila.core.rows import LAST_ID, MESSAGE_KEY, lane_prefix
 
 if TYPE_CHECKING:
     from fila.core.bucket import Bucket
@@ -154,6 +154,11 @@ class Lane(Sleeper):
         if dropped:
             self.horizon = max(window[-1][KEY], self.delivered)
         return dropped
+
+    def lower_delivered(self, now: int) -> None:
+        """The rows of what went before its time are gone: the horizon may lie below them again."""
+        reached = MESSAGE_KEY.pack(self.queue.number, self.number, max(now, self.tail), LAST_ID)
+        self.delivered = min(self.delivered, reached)
 
     def page(
         self, found: list[tuple[bytes, bytes]], complete: bool, without_bodies: bool = False

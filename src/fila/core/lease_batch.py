@@ -72,12 +72,23 @@ def put_row(state: State, batch: LeaseBatch) -> None:
     state.ops(batch.queue.group).append((PUT_STATE, key, value))
 
 
+def delete_row(state: State, batch: LeaseBatch) -> None:
+    """It holds no leases: nothing of it is stored until it does again."""
+    if batch.leased_ns:
+        batch.leased_ns = 0
+        key = rows.open_batch_key(batch.queue.number, batch.name)
+        state.ops(batch.queue.group).append((DELETE_STATE, key, b""))
+
+
 def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
     """One of its leases has ended; with the last one the batch goes."""
     del batch.leases[lease.number]
-    if batch.leases or batch.consumer is not None:
+    if batch.leases:
         # Its row must not name the lease any more: after a restart numbers are given out again.
         put_row(state, batch)
+        return
+    if batch.consumer is not None:
+        delete_row(state, batch)  # it is still being filled, and would be found empty
         return
     state.deadlines.disarm(batch)
     state.due_lease_batches.pop(batch, None)
@@ -86,11 +97,8 @@ def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
 
 def forget(state: State, batch: LeaseBatch) -> None:
     """Nothing is leased under this name any more."""
-    queue = batch.queue
-    del queue.lease_batches[batch.name]
-    if batch.leased_ns:
-        key = rows.open_batch_key(queue.number, batch.name)
-        state.ops(queue.group).append((DELETE_STATE, key, b""))
+    del batch.queue.lease_batches[batch.name]
+    delete_row(state, batch)
 
 
 def forget_queue(state: State, queue: Queue) -> None:

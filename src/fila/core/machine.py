@@ -172,6 +172,9 @@ class Machine(Applies):
         for lane in state.unflushed:
             lane.unflushed = []
         state.unflushed.clear()
+        for lane in state.removed_early:
+            lane.lower_delivered(state.now)
+        state.removed_early.clear()
         state.fresh.clear()
         state.fresh_keys.clear()
         state.purged.clear()

@@ -6,7 +6,7 @@ A pending message enters by `store` or `add_pending` and leaves by `remove_head`
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.entry import BODY, ENTRY_BYTES, KEY, Entry, with_body
+from fila.core.entry import BODY, ENTRY_BYTES, KEY, STAMP, Entry, with_body
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, Lane
 from fila.core.readiness import make_unready, new_head
 from fila.core.row_batch import PUT_MESSAGE
@@ -99,6 +99,8 @@ def remove_head(state: State, lane: Lane) -> Entry:
     fill_window(state, lane)
     if entry[KEY] > lane.delivered:
         lane.delivered = entry[KEY]
+        if entry[STAMP] > state.now:
+            state.removed_early[lane] = None
     if lane.window:
         new_head(state, lane)
     else:

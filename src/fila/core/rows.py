@@ -77,6 +77,7 @@ KEY_WINDOW_PREFIX: Final = b"w"
 PAUSE_PREFIX: Final = b"p"
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
+LAST_ID: Final = b"\xff" * 16
 MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
 MESSAGE_HEAD_BYTES: Final = 41
 ID_AT: Final = 20  # where the id starts in a message key

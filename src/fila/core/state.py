@@ -51,6 +51,8 @@ class State:
         self.dirty_buckets: list[Bucket] = []
         self.unflushed: dict[Lane, None] = {}
         self.fresh: dict[bytes, bytes] = {}  # bodies not kept in a window and not yet in the store
+        # Lanes from which a message went before its time, outside of delivery, with this turn.
+        self.removed_early: dict[Lane, None] = {}
         self.purged: dict[Lane, None] = {}  # lanes whose rows in the store are gone with this turn
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
