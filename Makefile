@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+SERVER := $(VENV)/.server
 READY  := $(VENV)/.ready
 # The optional compiled build has an environment of its own.
 FAST       := .venv-compiled
@@ -20,16 +21,23 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(READY): pyproject.toml constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# What the broker needs, and no more; tests and Spark bring the rest.
+$(SERVER): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Fila needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,dev]'
+	@$(PIP) -e '.[server]'
 	@touch $@
 
-setup: $(READY)  ## create the virtual environment
+$(READY): $(SERVER)
+	@$(PIP) -e '.[server,dev]'
+	@touch $@
 
-run: $(READY)  ## start the broker on its embedded store
+setup: $(READY)  ## create the virtual environment with all that tests need
+
+run: $(SERVER)  ## start the broker on its embedded store
 	@$(GUI) $(BIN)/fila-server
 
 $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
@@ -103,7 +111,7 @@ docs: $(READY)  ## regenerate the reference pages made from the source
 	@$(BIN)/python -m fila.cli.reference > docs/cli.md
 	@$(BIN)/python -m fila.telemetry.reference > docs/metrics.md
 
-demo: $(READY)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
+demo: $(SERVER)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
 	@$(BIN)/fila demo
 
 # Java is the one thing outside the checkout: found, or installed where that is possible.

@@ -17,4 +17,4 @@ def test_a_missing_package_is_named_before_anything_is_leased(
     refused = arrow.unavailable()
     assert refused is not None
     assert f"has no {package} to make Arrow bodies with" in refused.message
-    assert "fila[journal]" in refused.message
+    assert "fila-broker[journal]" in refused.message

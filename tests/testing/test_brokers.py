@@ -163,7 +163,7 @@ def test_without_the_server_extra_the_error_says_what_to_install(kind: str, tmp_
         check=False,
     )
     assert done.returncode == 1
-    assert "pip install 'fila[server]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'fila-broker[server]'" in done.stderr.splitlines()[-1]
 
 
 def test_importing_it_loads_no_broker() -> None:

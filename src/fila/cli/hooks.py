@@ -13,6 +13,7 @@ from fila.cli.failure import EXIT_FAILED, Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
 from fila.cli.script import script
+from fila.distribution import install
 
 if TYPE_CHECKING:
     from fila.hooks.rehearsal import Sample, Tried
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         raise Failure(
             f"hooks cannot run here: {missing.name} is not installed",
-            "install Fila with its server extra: pip install 'fila[server]'",
+            f"install Fila with its server extra: {install('server')}",
         ) from missing
     # What would be logged is in the table already.
     logging.getLogger("fila.hooks").addHandler(logging.NullHandler())

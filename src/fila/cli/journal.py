@@ -11,6 +11,7 @@ from typing import Any
 from fila.cli.failure import Failure
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
+from fila.distribution import install
 
 _POLL_S = 0.25
 _WAITS = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
@@ -22,7 +23,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "journal",
         "look at a broker's journal of scheduling decisions",
         about="Look at the journal a broker writes with [journal] enabled = true. Reads files,\n"
-        "not the broker; needs pyarrow (pip install 'fila[journal]').",
+        f"not the broker; needs pyarrow ({install('journal')}).",
         examples="  fila journal tail data/journal --follow\n  fila journal stats data/journal",
     )
     inner = verbs(parser)
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         import fila.journal.reader  # noqa: F401
     except ImportError as error:
-        raise Failure(f"{error.name} is missing", "pip install 'fila[journal]'") from error
+        raise Failure(f"{error.name} is missing", install("journal")) from error
     if args.verb == "tail":
         return _tail(args, root)
     return _stats(args, root) if args.verb == "stats" else _recover(args, root)

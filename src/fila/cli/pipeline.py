@@ -18,6 +18,7 @@ from fila.cli import pipeline_jobs
 from fila.cli.failure import EXIT_FAILED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import note, say, say_json, shown, table
+from fila.distribution import install
 
 if TYPE_CHECKING:
     from fila.spark.report import Report
@@ -34,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "on Spark: reports over the journal, and jobs between queues and files",
         about="Read the journal a broker writes (journal.enabled = true), and archive, replay and\n"
         "import messages, with Spark: embedded in this machine by default, or on a cluster. Needs\n"
-        "pip install 'fila[spark]' and Java 17+.",
+        f"{install('spark')} and Java 17+.",
         examples="  fila pipeline doctor --journal data/journal\n"
         "  fila pipeline fairness --from 1h --output html",
     )
@@ -125,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     except (JavaMissing, SparkUnavailable) as error:
         raise Failure(str(error), "`fila pipeline doctor` checks everything") from error
     except ImportError as error:
-        raise Failure(f"{error.name} is missing", "pip install 'fila[spark]'") from error
+        raise Failure(f"{error.name} is missing", install("spark")) from error
     except Exception as error:
         if type(error).__module__.startswith("fila.spark."):
             raise Failure(str(error)) from error

@@ -16,6 +16,7 @@ from fila.core.effect import BatchLeased
 from fila.core.entry import KEY, row_of
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
 from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError
+from fila.distribution import requirement
 from fila.wire.message import decode_headers, payload_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def unavailable() -> Rejection | None:
         return Rejection(
             INVALID_CONFIG_VALUE,
             f"form: this broker has no {missing.name} to make Arrow bodies with; ask for "
-            "messages, or install fila[journal] beside the server",
+            f"messages, or install {requirement('journal')} beside the server",
         )
     return None
 

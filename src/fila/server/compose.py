@@ -23,6 +23,7 @@ from fila.core.effect import EVENT_CONFIG_CHANGED, Event
 from fila.core.load import load
 from fila.core.settings import Settings as CoreSettings
 from fila.core.trail import trail_of
+from fila.distribution import install
 from fila.edges import arrow, tls
 from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.handshake import PortTls, Refusals
@@ -129,7 +130,7 @@ class Node:
         self._browser = sessions.browser
         if settings.browse.preload_arrow and arrow.unavailable() is not None:
             raise ConfigError(
-                "browse.preload_arrow: pyarrow or numpy is missing; pip install 'fila[journal]'"
+                f"browse.preload_arrow: pyarrow or numpy is missing; {install('journal')}"
             )
         self._listener = Listener(
             sessions,
@@ -272,8 +273,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
         from fila.journal.writer import Journal, JournalSettings
     except ImportError as error:
         raise ConfigError(
-            f"journal.enabled: {error.name} is missing; install the extra: pip install "
-            "'fila[journal]'"
+            f"journal.enabled: {error.name} is missing; install the extra: {install('journal')}"
         ) from error
     own = settings.journal
     journal = Journal(

@@ -18,6 +18,7 @@ from fila import __version__
 from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.session import Sessions
+from fila.distribution import install
 from fila.edges.failures import Failures
 from fila.edges.handshake import PortTls, Refusals
 from fila.edges.listener import Listener, parse_address
@@ -157,7 +158,7 @@ class Watch:
         except ImportError as error:
             raise ConfigError(
                 f"telemetry.otlp_endpoint: {error.name} is missing; install the extra: "
-                "pip install 'fila[server]'"
+                f"{install('server')}"
             ) from error
         instance = secrets.token_hex(8)
         exporter = OtlpExporter(own.otlp_endpoint, own.service_name, __version__, instance)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from fila.distribution import install
 from fila.spark.java import JavaMissing, find_java
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def local_checks() -> list[Check]:
         try:
             checks.append(Check(package, OK, metadata.version(package)))
         except metadata.PackageNotFoundError:
-            checks.append(Check(package, FAILED, "missing: pip install 'fila[spark]'"))
+            checks.append(Check(package, FAILED, f"missing: {install('spark')}"))
     try:
         java = find_java()
         checks.append(Check("java", OK, f"{java.version} in {java.home}"))

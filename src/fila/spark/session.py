@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from fila.distribution import install
 from fila.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def get_spark(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkUnavailable(
-            f"{error.name} is missing; install the extra: pip install 'fila[spark]'"
+            f"{error.name} is missing; install the extra: {install('spark')}"
         ) from error
     settings = {**_CONF, **(conf or {})}
     # Workers run the Python this process runs, unless somebody said otherwise.

