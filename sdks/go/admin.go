@@ -243,7 +243,10 @@ func (c *Client) PurgeKey(ctx context.Context, queue, fairnessKey string) (uint6
 func (c *Client) purge(ctx context.Context, queue string, key *string) (uint64, error) {
 	var reply wire.PurgeResult
 	err := c.act(ctx, "purge queue "+quoted(queue), queue, &wire.Purge{Queue: queue, FairnessKey: key}, &reply, &reply.Code)
-	return reply.Purged, err
+	if err != nil {
+		return 0, err // and the reply may still be written to
+	}
+	return reply.Purged, nil
 }
 
 // act is a request about a queue whose answer is a code.

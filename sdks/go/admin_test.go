@@ -1,6 +1,7 @@
 package fila_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -93,6 +94,20 @@ func TestAPausedQueueExplainsItselfAndAPurgedOneIsEmpty(t *testing.T) {
 	must(t, err)
 	if one != 1 || rest != 1 {
 		t.Errorf("purged %d, then %d", one, rest)
+	}
+}
+
+func TestALeaseMayWaitLongerThanTheCallTimeout(t *testing.T) {
+	client := dial(t, addr, fila.WithCallTimeout(300*time.Millisecond))
+	q := queue(t, client, fila.QueueConfig{})
+	time.AfterFunc(600*time.Millisecond, func() { client.Enqueue(context.Background(), q, nil, []byte("late")) })
+	batch, err := client.LeaseBatch(context.Background(), q, "job", fila.LeaseRequest{MaxMessages: 1, Wait: 20 * time.Second, CountOnly: true})
+	must(t, err)
+	if batch.MessageCount != 1 || batch.Messages != nil || batch.Arrow != nil {
+		t.Errorf("%+v", batch)
+	}
+	if _, err := client.LeaseBatch(soon(t), q, "job", fila.LeaseRequest{Wait: 1000 * time.Hour}); !errors.Is(err, fila.ErrInvalidArgument) {
+		t.Errorf("a wait of weeks: %v", err)
 	}
 }
 

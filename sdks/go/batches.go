@@ -2,6 +2,7 @@ package fila
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,10 @@ import (
 const (
 	formMessages = 0
 	formArrow    = 1
+	formNone     = 2
 )
+
+const leaseWaitMax = time.Minute
 
 // LeaseRequest asks for messages under a name, see [Client.LeaseBatch].
 type LeaseRequest struct {
@@ -22,12 +26,15 @@ type LeaseRequest struct {
 	MaxBytes uint64
 	// Visibility 0 means the queue's visibility timeout.
 	Visibility time.Duration
-	// Wait is how long the broker waits for the first message, at most a minute.
+	// Wait is how long the broker waits for the first message, at most a minute. A call without a
+	// deadline of its own gets at least that much time, and ten seconds for the answer.
 	Wait time.Duration
 	// CountAttempt makes a batch whose time runs out a failed delivery.
 	CountAttempt bool
 	// Arrow asks for the messages as an Arrow IPC stream.
 	Arrow bool
+	// CountOnly leaves the messages out, for one who leases what others read.
+	CountOnly bool
 }
 
 // LeasedBatch is messages leased together under a name.
@@ -37,7 +44,7 @@ type LeasedBatch struct {
 	Again        bool
 	MessageCount uint32
 	ExpiresAt    time.Time
-	// Messages is empty when Arrow was asked for.
+	// Messages is empty when Arrow or CountOnly was asked for.
 	Messages []*Message
 	Arrow    []byte
 }
@@ -61,16 +68,27 @@ type OpenBatch struct {
 // "s/7" is batch number 7 of the stream "s". It is sent again by itself after a lost connection.
 func (c *Client) LeaseBatch(ctx context.Context, queue, name string, lease LeaseRequest) (*LeasedBatch, error) {
 	var reply wire.LeaseBatchResult
+	op := fmt.Sprintf("lease batch %q of queue %q", name, queue)
+	if lease.Visibility < 0 || lease.Wait < 0 || lease.Wait > leaseWaitMax {
+		return nil, invalid(op, fmt.Errorf("visibility must not be negative and wait be from 0 to %v, not %v and %v",
+			leaseWaitMax, lease.Visibility, lease.Wait))
+	}
+	if lease.Arrow && lease.CountOnly {
+		return nil, invalid(op, errors.New("only one of Arrow and CountOnly can be asked for"))
+	}
 	body := &wire.LeaseBatch{
 		Queue: queue, Name: name, MaxMessages: lease.MaxMessages, MaxBytes: lease.MaxBytes,
 		VisibilityMs: millis(lease.Visibility), WaitMs: uint32(millis(lease.Wait)),
 		CountAttempt: lease.CountAttempt,
 	}
-	if lease.Arrow {
+	switch {
+	case lease.Arrow:
 		body.Form = formArrow
+	case lease.CountOnly:
+		body.Form = formNone
 	}
-	q := query{op: fmt.Sprintf("lease batch %q of queue %q", name, queue), queue: queue,
-		subject: "queue " + quoted(queue), repeatable: true, body: body, reply: &reply}
+	q := query{op: op, queue: queue, subject: "queue " + quoted(queue), repeatable: true, wait: lease.Wait,
+		body: body, reply: &reply}
 	if err := c.ask(ctx, q); err != nil {
 		return nil, err
 	}
@@ -80,8 +98,11 @@ func (c *Client) LeaseBatch(ctx context.Context, queue, name string, lease Lease
 	batch := &LeasedBatch{
 		Name: name, Again: reply.Again, MessageCount: reply.Messages, ExpiresAt: fromMillis(reply.ExpiresAtMs),
 	}
-	if reply.Form == formArrow {
+	switch reply.Form {
+	case formArrow:
 		batch.Arrow = reply.Body
+		return batch, nil
+	case formNone:
 		return batch, nil
 	}
 	names := newStream(c, queue, 0) // only for its names

@@ -14,6 +14,7 @@ type call struct {
 	kind        kind
 	messages    []EnqueueMessage // of enqueues; headers and payloads are the caller's, see abandoned
 	traceparent string           // added to the messages' headers
+	bytes       int              // of the messages, as far as they were handed over
 	refs        []ref            // of settlements
 
 	mu      sync.Mutex

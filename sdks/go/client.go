@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// waitMargin is how much longer than the broker's own wait its answer may take.
+const waitMargin = 10 * time.Second
+
 // Client is a connection to a broker. It is safe for use by several goroutines.
 type Client struct {
 	cfg    config
@@ -79,7 +82,7 @@ func (c *Client) Close() error {
 		closing.Add(1)
 		go func() {
 			defer closing.Done()
-			l.close()
+			l.close(closedError(l.addr))
 		}()
 	}
 	closing.Wait()
@@ -158,10 +161,19 @@ func (c *Client) begin(op string, fresh bool) error {
 
 // deadline adds the client's call timeout to a context without one.
 func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, has := ctx.Deadline(); has || c.cfg.callTimeout == 0 {
+	return c.deadlineAfter(ctx, 0)
+}
+
+// deadlineAfter is deadline for a call that the broker answers after a wait of its own.
+func (c *Client) deadlineAfter(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	timeout := c.cfg.callTimeout
+	if _, has := ctx.Deadline(); has || timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, c.cfg.callTimeout, errCallTimeout(c.cfg.callTimeout))
+	if wait > 0 {
+		timeout = max(timeout, wait+waitMargin)
+	}
+	return context.WithTimeoutCause(ctx, timeout, errCallTimeout(timeout))
 }
 
 // errCallTimeout tells the client's own timeout from the caller's deadline.
@@ -208,7 +220,7 @@ func (c *Client) ended(reason *Error) {
 	c.cfg.logger.Error("fila: the client has ended", "addr", c.seed.addr, "error", reason)
 	for _, l := range c.links() {
 		if l != c.seed {
-			go l.close()
+			go l.close(reason)
 		}
 	}
 	c.announce(Event{Kind: EventClosed, Addr: c.seed.addr, Err: reason})

@@ -38,26 +38,31 @@ type connection struct {
 
 // connect opens a connection and shakes hands, within the connect timeout.
 func connect(ctx context.Context, addr string, cfg *config) (*connection, *Error) {
+	try := attempt{addr: addr, cfg: cfg, limit: "within " + cfg.connectTimeout.String() + "; is it a Fila broker?"}
+	if own, has := ctx.Deadline(); has && time.Until(own) < cfg.connectTimeout {
+		try.limit = "before the deadline"
+	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.connectTimeout)
 	defer cancel()
+	try.ctx = ctx
 	raw, err := cfg.dial(ctx, "tcp", addr)
 	if err != nil {
-		return nil, connectFailed(addr, err, cfg)
+		return nil, try.failed(err)
 	}
 	if cfg.tls != nil {
 		secured := tls.Client(raw, tlsFor(addr, cfg.tls))
 		if err := secured.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			return nil, connectFailed(addr, err, cfg)
+			return nil, try.failed(err)
 		}
 		raw = secured
 	}
 	c := &connection{net: raw, opened: time.Now()}
 	c.frames = wire.NewFrameReader(c, wire.DefaultLimits)
 	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
-	failure := c.shakeHands(addr, cfg)
+	failure := c.shakeHands(try)
 	if !stop() && failure == nil {
-		failure = connectFailed(addr, ctx.Err(), cfg)
+		failure = try.failed(ctx.Err())
 	}
 	if failure != nil {
 		raw.Close()
@@ -67,13 +72,14 @@ func connect(ctx context.Context, addr string, cfg *config) (*connection, *Error
 	return c, nil
 }
 
-func (c *connection) shakeHands(addr string, cfg *config) *Error {
-	hello, err := wire.Encode(nil, &wire.Handshake{Version: wire.Version, APIKey: cfg.apiKey})
+func (c *connection) shakeHands(try attempt) *Error {
+	addr := try.addr
+	hello, err := wire.Encode(nil, &wire.Handshake{Version: wire.Version, APIKey: try.cfg.apiKey})
 	if err != nil {
 		return invalid("connect", err)
 	}
 	if err := c.write(wire.AppendFrame(nil, wire.OpHandshake, 0, hello, wire.FrameBytesMax)); err != nil {
-		return connectFailed(addr, err, cfg)
+		return try.failed(err)
 	}
 	if first, err := c.frames.First(); err == nil && first == 0x15 { // a TLS alert
 		return clientError("connect", ErrConnectFailed, nil,
@@ -86,7 +92,7 @@ func (c *connection) shakeHands(addr string, cfg *config) *Error {
 			return clientError("connect", ErrConnectFailed, err,
 				"cannot connect to %s: it does not speak FIBP (%v)", addr, err)
 		}
-		return connectFailed(addr, err, cfg)
+		return try.failed(err)
 	}
 	switch m.Opcode {
 	case wire.OpHandshakeOk:
@@ -107,7 +113,7 @@ func (c *connection) shakeHands(addr string, cfg *config) *Error {
 		}
 		return refusal.during("connect")
 	case wire.OpDisconnect:
-		return connectFailed(addr, io.EOF, cfg)
+		return try.failed(io.EOF)
 	}
 	return protocolError("%s does not speak FIBP: %s came instead of HandshakeOk", addr, wire.Name(m.Opcode)).during("connect")
 }
@@ -179,8 +185,16 @@ func decodeError(body []byte) (*Error, error) {
 	return brokerError("", e.Code, e.Message, "", metadata), nil
 }
 
-// connectFailed says in words for people why a broker cannot be reached.
-func connectFailed(addr string, err error, cfg *config) *Error {
+// attempt is one try to connect.
+type attempt struct {
+	ctx   context.Context
+	addr  string
+	cfg   *config
+	limit string // when it is given up, for people
+}
+
+// failed says in words for people why a broker cannot be reached.
+func (a attempt) failed(err error) *Error {
 	var (
 		header  tls.RecordHeaderError
 		invalid *tls.CertificateVerificationError
@@ -200,19 +214,21 @@ func connectFailed(addr string, err error, cfg *config) *Error {
 		why = "TLS: the broker does not speak TLS on this port; leave WithTLS out, or use its TLS port"
 	case errors.As(err, &remote) && remote.Op == "remote error": // an alert
 		why = "TLS: the broker refused the connection: " + err.Error()
+	case errors.Is(a.ctx.Err(), context.Canceled):
+		why, err = "cancelled", context.Canceled
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		why = "no handshake within " + cfg.connectTimeout.String() + "; is it a Fila broker?"
+		why, err = "no handshake "+a.limit, context.DeadlineExceeded
 	case errors.As(err, &lookup):
 		why = "the host name cannot be resolved: " + err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		why = "it closed the connection before the handshake was done"
-		if cfg.tls == nil {
+		if a.cfg.tls == nil {
 			why += "; does it expect TLS?"
 		}
 	default:
 		why = err.Error()
 	}
-	return clientError("connect", ErrConnectFailed, err, "cannot connect to %s: %s", addr, why)
+	return clientError("connect", ErrConnectFailed, err, "cannot connect to %s: %s", a.addr, why)
 }
 
 // final reports whether a failure to connect to a leader will not pass by itself.

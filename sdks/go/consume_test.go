@@ -304,3 +304,13 @@ func TestTheChannelClosesWithItsContextAndHandsBackWhatItHeld(t *testing.T) {
 		return stats.InFlight == taken && stats.ActiveConsumers == 0
 	})
 }
+
+func TestReceivingNothingOrLessIsRefused(t *testing.T) {
+	client := dial(t, addr)
+	consumer := subscribe(t, client, queue(t, client, fila.QueueConfig{}))
+	for _, limit := range []int{0, -1} {
+		if _, err := consumer.ReceiveMany(soon(t), limit); !errors.Is(err, fila.ErrInvalidArgument) {
+			t.Errorf("a limit of %d: %v", limit, err)
+		}
+	}
+}

@@ -218,6 +218,9 @@ func (c *Consumer) Receive(ctx context.Context) (*Message, error) { return c.str
 // ReceiveMany waits for a message as Receive does and adds what else is here already, up to limit
 // messages: the fast form for those who settle in batches.
 func (c *Consumer) ReceiveMany(ctx context.Context, limit int) ([]*Message, error) {
+	if limit < 1 {
+		return nil, invalid("receive", fmt.Errorf("limit must be positive, not %d", limit))
+	}
 	first, err := c.stream.next(ctx)
 	if err != nil {
 		return nil, err

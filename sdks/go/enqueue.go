@@ -149,6 +149,7 @@ func (c *Client) handOver(ctx context.Context, cl *call) error {
 			return c.giveUp(cl, c.late(ctx, cl.op, c.route(cl.messages[first].Queue), c.waitingForRoom()))
 		}
 		first += len(items)
+		cl.bytes += bytes
 		c.dispatch(cl.kind, items)
 	}
 	return nil

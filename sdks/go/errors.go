@@ -50,6 +50,7 @@ type Error struct {
 
 	sentinel error
 	inner    error
+	sent     bool // it failed after it was sent, and not by the broker's verdict
 }
 
 // Error is the text a person reads: what was asked and why it failed.
@@ -84,7 +85,7 @@ func (e *Error) Retryable() bool {
 
 // MaybeApplied reports whether the broker may have carried the call out although it failed.
 func (e *Error) MaybeApplied() bool {
-	return e.sentinel == ErrConnectionLost || e.sentinel == ErrTimeout || e.sentinel == context.Canceled
+	return e.sent || e.sentinel == ErrConnectionLost || e.sentinel == ErrTimeout || e.sentinel == context.Canceled
 }
 
 // RetryAfter is how long the broker asks to wait before the next attempt, 0 if it does not say.

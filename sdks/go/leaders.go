@@ -8,6 +8,16 @@ func (c *Client) redirect(from *link, queue, leader string) *link {
 	if err != nil || addr == from.addr {
 		return nil
 	}
+	next := c.moveTo(queue, addr)
+	if next != nil {
+		c.cfg.logger.Info("fila: redirected to the leader", "queue", queue, "from", from.addr, "to", addr)
+		c.announce(Event{Kind: EventRedirected, Addr: addr})
+	}
+	return next
+}
+
+// moveTo is the link to a node, from now on also for the queue; nil if the client is closed.
+func (c *Client) moveTo(queue, addr string) *link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -28,8 +38,6 @@ func (c *Client) redirect(from *link, queue, leader string) *link {
 			c.routes[queue] = next
 		}
 	}
-	c.cfg.logger.Info("fila: redirected to the leader", "queue", queue, "from", from.addr, "to", addr)
-	c.announce(Event{Kind: EventRedirected, Addr: addr})
 	return next
 }
 
@@ -103,7 +111,7 @@ func (l *link) hopsLocked() int {
 			hops = max(hops, i.hops)
 		}
 	}
-	for _, r := range l.requests {
+	for r := range l.requests {
 		hops = max(hops, r.hops)
 	}
 	for s := range l.streams {

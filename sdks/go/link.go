@@ -2,7 +2,9 @@ package fila
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +26,8 @@ type link struct {
 	client *Client
 	addr   string
 	seed   bool
-	ctx    context.Context // ends with the link
-	cancel context.CancelFunc
+	ctx    context.Context // ends with the link; its cause is an *Error
+	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the link's goroutines have ended
 
 	mu         sync.Mutex
@@ -35,8 +37,9 @@ type link struct {
 	failure    string // why there is no connection
 	complaint  *Error // an Error that belongs to no request
 	lastID     uint32
-	pending    map[uint32]any // *frame, *request, *stream or *leaving
-	requests   []*request     // waiting for a connection
+	pending    map[uint32]any   // *frame, *request, *stream or *leaving
+	requests   map[*request]int // waiting for a connection, and in which order
+	lastPlace  int
 	streams    map[*stream]struct{}
 	collectors [kinds]collector
 	out        []byte // frames that are ready to be written
@@ -50,26 +53,15 @@ type frame struct {
 	items []item
 }
 
-// request is an administrative call: sent when there is a connection, answered by one result.
-type request struct {
-	op         string
-	queue      string // "" if it concerns none
-	opcode     uint8
-	body       []byte
-	reply      wire.Body
-	repeatable bool // a read: may be sent again after a lost connection
-	hops       int
-	done       chan *Error // of capacity 1
-}
-
 func newLink(c *Client, addr string, seed bool) *link {
 	l := &link{
 		client: c, addr: addr, seed: seed,
-		done:    make(chan struct{}),
-		pending: map[uint32]any{},
-		streams: map[*stream]struct{}{},
+		done:     make(chan struct{}),
+		pending:  map[uint32]any{},
+		requests: map[*request]int{},
+		streams:  map[*stream]struct{}{},
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.wake = sync.NewCond(&l.mu)
 	for k := range l.collectors {
 		mode := c.cfg.batch
@@ -127,7 +119,7 @@ func (l *link) retry(reason *Error, wasOpen bool) bool {
 	cfg := &l.client.cfg
 	switch {
 	case l.ctx.Err() != nil:
-		l.end(closedError(l.addr))
+		l.end(l.over())
 		return false
 	case !l.seed:
 		l.retire(reason, wasOpen)
@@ -161,7 +153,7 @@ func (l *link) sleep(d time.Duration) bool {
 	case <-l.ctx.Done():
 	}
 	if l.ctx.Err() != nil {
-		l.end(closedError(l.addr))
+		l.end(l.over())
 		return false
 	}
 	return true
@@ -170,8 +162,8 @@ func (l *link) sleep(d time.Duration) bool {
 // serve runs one connection to its end and says why it ended.
 func (l *link) serve(conn *connection) *Error {
 	if !l.attach(conn) {
-		conn.drop(closedError(l.addr))
-		return closedError(l.addr)
+		conn.drop(l.over())
+		return l.over()
 	}
 	writing := make(chan struct{})
 	go func() {
@@ -212,9 +204,7 @@ func (l *link) attach(conn *connection) bool {
 	for s := range l.streams {
 		l.sendConsume(s)
 	}
-	waiting := l.requests
-	l.requests = nil
-	for _, r := range waiting {
+	for _, r := range l.takeRequests() {
 		l.sendRequest(r)
 	}
 	l.wake.Signal()
@@ -225,8 +215,9 @@ func (l *link) attach(conn *connection) bool {
 func (l *link) detach(reason *Error) {
 	lost := clientError("", ErrConnectionLost, reason,
 		"connection to %s lost before the broker answered: %s", l.addr, reason.Message)
-	if l.ctx.Err() != nil {
+	if l.ctx.Err() != nil && l.over().sentinel == ErrClosed {
 		lost = closedError(l.addr)
+		lost.sent = true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,13 +226,14 @@ func (l *link) detach(reason *Error) {
 	l.wake.Broadcast()
 	pending := l.pending
 	l.pending = map[uint32]any{}
-	for _, p := range pending {
-		switch p := p.(type) {
+	// The last first: what is sent again is put before the rest, so it keeps its order.
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(pending))) {
+		switch p := pending[id].(type) {
 		case *frame:
 			l.lose(p, lost)
 		case *request:
 			if p.repeatable {
-				l.requests = append(l.requests, p)
+				l.hold(p)
 			} else {
 				p.done <- lost.during(p.op)
 			}
@@ -291,40 +283,13 @@ func (l *link) submit(k kind, items []item) bool {
 	return true
 }
 
-// ask hands a request in; false if the link has ended.
-func (l *link) ask(r *request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended != nil {
-		return false
-	}
-	if l.conn == nil {
-		l.requests = append(l.requests, r)
-	} else {
-		l.sendRequest(r)
-		l.wake.Signal()
-	}
-	return true
-}
-
 // abandon withdraws what a call has not sent yet. When it returns, nobody reads the call's messages.
 func (l *link) abandon(c *call) {
 	l.mu.Lock()
-	freed := l.collectors[c.kind].forget(c)
+	freed := l.collectors[c.kind].forget(len(c.results), c.bytes)
 	l.mu.Unlock()
 	if c.kind.enqueues() {
 		l.client.gate.leave(freed)
-	}
-}
-
-func (l *link) withdraw(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n, waiting := range l.requests {
-		if waiting == r {
-			l.requests = append(l.requests[:n:n], l.requests[n+1:]...)
-			return
-		}
 	}
 }
 
@@ -372,9 +337,13 @@ func (l *link) state() string {
 	return "; still connecting"
 }
 
-// close says goodbye, which hands leased messages back, and waits for the broker to close.
-func (l *link) close() {
-	l.cancel() // first: from here on no new connection is attached
+// over is why the link was told to end.
+func (l *link) over() *Error { return context.Cause(l.ctx).(*Error) }
+
+// close says goodbye, which hands leased messages back, and waits for the broker to close. What is
+// left open fails with the reason.
+func (l *link) close(reason *Error) {
+	l.cancel(reason) // first: from here on no new connection is attached
 	l.mu.Lock()
 	conn := l.conn
 	if conn != nil {
@@ -383,7 +352,7 @@ func (l *link) close() {
 	}
 	l.mu.Unlock()
 	if conn != nil {
-		timer := time.AfterFunc(goodbye, func() { conn.drop(closedError(l.addr)) })
+		timer := time.AfterFunc(goodbye, func() { conn.drop(reason) })
 		defer timer.Stop()
 	}
 	<-l.done
@@ -418,8 +387,7 @@ func (l *link) takeAll() ([]item, []*request, []*stream) {
 	for k := range l.collectors {
 		items = append(items, l.collectors[k].takeAll()...)
 	}
-	requests := l.requests
-	l.requests = nil
+	requests := l.takeRequests()
 	streams := make([]*stream, 0, len(l.streams))
 	for s := range l.streams {
 		streams = append(streams, s)

@@ -88,6 +88,30 @@ func TestLingerWaitsAndDisabledKeepsCallsApart(t *testing.T) {
 	}
 }
 
+// Callers can reach their deadlines together, with a broker away and everything waiting.
+func TestThousandsWhoGiveUpTogetherTakeNoTime(t *testing.T) {
+	const callers = 50_000
+	c := collector{mode: Auto(), maxItems: 1000, maxBytes: 1 << 20, inFlight: 1}
+	calls := make([]*call, callers)
+	for i := range calls {
+		one := itemsOf(1, 100)
+		calls[i] = one[0].call
+		c.add(one)
+	}
+	started := time.Now()
+	freed := 0
+	for _, cl := range calls[:callers-1] {
+		cl.abandon(closedError(""))
+		freed += c.forget(1, 100)
+	}
+	if took := time.Since(started); took > 5*time.Second { // the square of so many takes half a minute
+		t.Errorf("it took %v", took)
+	}
+	if len(c.items) > 8 || freed+c.bytes != callers*100 || len(c.items)*100 != c.bytes {
+		t.Errorf("%d items of %d bytes wait, %d bytes were freed", len(c.items), c.bytes, freed)
+	}
+}
+
 func TestTheGateLetsInInOrderAndALargeOneAlone(t *testing.T) {
 	g := gate{limit: 100}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,5 +219,48 @@ func TestTheHotPathAgreesWithTheVectors(t *testing.T) {
 	}
 	if deliveries == 0 || enqueues == 0 {
 		t.Error("no vectors were found")
+	}
+}
+
+// A delivery can come between the end of a consumer and its cancel: nobody has read it, so it goes back.
+func TestADeliveryInTheMomentOfACloseIsHandedBack(t *testing.T) {
+	c := &Client{cfg: newConfig(nil), streams: map[*stream]struct{}{}}
+	l := newLink(c, "localhost:5555", true)
+	c.seed = l
+	l.conn = &connection{frameMax: wire.FrameBytesMax}
+	s := newStream(c, "q", 10)
+	c.join(s)
+	l.subscribe(s)
+	id := s.id
+	deliver := func(message string) {
+		body, err := wire.Encode(nil, &wire.Delivery{Messages: []wire.DeliveryItem{{ID: message, Queue: "q"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.deliver(wire.Message{Opcode: wire.OpDelivery, RequestID: id, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver("unread")
+	unread := s.finish(nil)
+	deliver("in between")
+	l.unsubscribe(s, unread)
+	deliver("after the cancel")
+	frames := wire.NewFrameReader(bytes.NewReader(l.out), wire.DefaultLimits)
+	var released []string
+	for {
+		m, err := frames.Next()
+		if err != nil {
+			break
+		}
+		var r wire.Release
+		if m.Opcode == wire.OpRelease && wire.Decode(m.Body, &r) == nil {
+			for _, one := range r.Messages {
+				released = append(released, one.ID)
+			}
+		}
+	}
+	if len(released) != 3 || released[0] != "unread" || released[1] != "in between" {
+		t.Errorf("handed back: %q", released)
 	}
 }

@@ -16,7 +16,7 @@ func (l *link) read(conn *connection) *Error {
 		switch {
 		case err == nil:
 		case errors.As(err, &broken) && !broken.Fatal:
-			l.refused(broken.RequestID, protocolError("%s sent a frame that cannot be accepted: %v", l.addr, err))
+			l.unreadable(broken.RequestID, protocolError("%s sent a frame that cannot be accepted: %v", l.addr, err))
 			continue
 		case errors.As(err, &broken):
 			return protocolError("%s sent bytes that are no frame: %v", l.addr, err)
@@ -156,13 +156,26 @@ func (l *link) refused(id uint32, err *Error) {
 	}
 }
 
+// unreadable: the broker answered, but what it said is lost. That is no refusal: what was asked may
+// have been carried out, and a stream is still open over there.
+func (l *link) unreadable(id uint32, err *Error) {
+	err.sent = true
+	l.mu.Lock()
+	if _, streaming := l.pending[id].(*stream); streaming {
+		l.send(wire.OpCancelConsume, id, nil)
+		l.wake.Signal()
+	}
+	l.mu.Unlock()
+	l.refused(id, err)
+}
+
 func (l *link) refusedFrame(f *frame, err *Error) func() {
 	several := len(f.items) > 1
 	oneQueue := true
 	for _, i := range f.items[1:] {
 		oneQueue = oneQueue && i.queue() == f.items[0].queue()
 	}
-	separable := err.Code == CodeForbidden || err.Code == CodeInvalidFrame
+	separable := !err.sent && (err.Code == CodeForbidden || err.Code == CodeInvalidFrame)
 	switch {
 	case several && (separable || (err.Code == CodeNotLeader && !oneQueue)):
 		// The whole frame was refused and nothing of it applied: one caller's mistake must not cost

@@ -17,6 +17,7 @@ type stream struct {
 	queue    string
 	prefetch uint32
 	id       uint32        // the Consume's request id on the present connection; the link's lock guards it
+	late     []*Message    // came after the end and before the cancel; the link's lock guards it
 	opened   chan struct{} // closed at the first ConsumeOk or the end
 	over     chan struct{} // closed at the end
 	notify   chan struct{} // of capacity 1: there is something to read
@@ -84,10 +85,18 @@ func (s *stream) pop() (m *Message, over bool) {
 
 // push takes deliveries; false if the stream has ended.
 func (s *stream) push(messages []*Message) bool {
+	beyond, ok := s.take(messages)
+	if beyond > 0 {
+		s.client.cfg.logger.Debug("fila: leases ran out unread", "queue", s.queue, "messages", beyond)
+	}
+	return ok
+}
+
+func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return false
+		return 0, false
 	}
 	if s.head > 0 {
 		n := copy(s.buffer, s.buffer[s.head:])
@@ -97,13 +106,12 @@ func (s *stream) push(messages []*Message) bool {
 	s.buffer = append(s.buffer, messages...)
 	// The broker sends more than the credit only when leases ran out, and the oldest unread messages
 	// are those: they belong to somebody else by now.
-	if beyond := len(s.buffer) - int(s.prefetch); beyond > 0 {
-		s.client.cfg.logger.Debug("fila: leases ran out unread", "queue", s.queue, "messages", beyond)
+	if beyond = max(0, len(s.buffer)-int(s.prefetch)); beyond > 0 {
 		clear(s.buffer[:beyond])
 		s.head = beyond
 	}
 	s.signal()
-	return true
+	return beyond, true
 }
 
 func (s *stream) signal() {
@@ -127,7 +135,7 @@ func (s *stream) subscribed() {
 // disconnected: what was delivered over the old connection cannot be settled over a new one that
 // consumes the same queue, so it waits for its redelivery.
 func (s *stream) disconnected() {
-	s.id = 0
+	s.id, s.late = 0, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buffer, s.head = nil, 0
@@ -246,6 +254,8 @@ func (l *link) unsubscribe(s *stream, unread []*Message) {
 		return
 	}
 	delete(l.streams, s)
+	late := s.late
+	s.late = nil
 	if s.id == 0 || l.conn == nil {
 		return
 	}
@@ -253,7 +263,7 @@ func (l *link) unsubscribe(s *stream, unread []*Message) {
 	gone := &leaving{s, s.id}
 	l.pending[s.id] = gone
 	s.id = 0
-	l.release(gone, unread)
+	l.release(gone, append(unread, late...))
 }
 
 // release hands back what a closed consumer was sent and nobody read. It is sent also with nothing
@@ -276,7 +286,12 @@ func (l *link) release(gone *leaving, unread []*Message) {
 func (l *link) releaseLate(id uint32, messages []*Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if gone, ok := l.pending[id].(*leaving); ok && l.conn != nil {
-		l.release(gone, messages)
+	switch gone := l.pending[id].(type) {
+	case *leaving:
+		if l.conn != nil {
+			l.release(gone, messages)
+		}
+	case *stream: // whoever closes it has still to cancel it
+		gone.late = append(gone.late, messages...)
 	}
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./bench -addr localhost:5555 -role both -messages 100000
 //
-// The integrator's comparison runs producer and consumer as processes of their own.
+// A comparison of clients runs producer and consumer as processes of their own.
 package main
 
 import (
