@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from fila.broker.broker import Broker
@@ -57,8 +58,11 @@ class StepLoop:
         self.soon: list[Callable[[], None]] = []
         self.timers: list[Timer] = []
 
-    def call_soon(self, call: Callable[[], None]) -> None:
-        self.soon.append(call)
+    def time(self) -> float:
+        return 0.0
+
+    def call_soon(self, call: Callable[..., None], *arguments: object) -> None:
+        self.soon.append(partial(call, *arguments) if arguments else call)
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
         timer = Timer(delay_s, call)

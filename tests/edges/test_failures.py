@@ -8,9 +8,12 @@ import pytest
 
 from fila.core.machine import Machine
 from fila.edges.failures import FIBP, Failures
+from fila.edges.fibp import FibpConnection
+from fila.edges.grpc.call import Call
+from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.wire import bodies, layouts, message_codec
 from fila.wire import opcodes as op
-from tests.edges.wires import Wire
+from tests.edges.wires import GrpcWire, Wire
 
 PING, QUEUE = bodies.Ping(), bodies.CreateQueue("q")
 MESSAGE = bodies.Enqueue((bodies.EnqueueItem("q", {}, b"x"),))
@@ -144,3 +147,44 @@ def test_an_answer_with_more_items_than_a_u16_counts_is_refused_whole() -> None:
     assert "over gRPC" in refused.message
     assert frames[1][:2] == (op.LIST_CONFIG_RESULT, 6)
     assert not wire.transport.closing and wire.bench.faults == []
+
+
+def test_a_grpc_answer_that_fails_when_it_is_released_ends_its_connection_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    wire.send(QUEUE)
+    wire.settle()
+    wire.received()
+    grpc = GrpcWire(wire.bench)
+    request = pb.EnqueueRequest(messages=[pb.EnqueueMessage(queue="q")]).SerializeToString()
+    with monkeypatch.context() as patch:
+        patch.setattr(Call, "write", fails)
+        grpc.call(1, "FilaService/Enqueue", request)
+        wire.send(PING, request_id=9)  # released by the same commit
+        wire.settle()
+    assert grpc.failures.counts["grpc"] == 1 and grpc.transport.closing
+    assert wire.bench.faults == [] and wire.received() == [(op.PONG, 9)]
+    assert wire.bench.broker.machine.state.queues["q"].pending == 1
+
+
+def test_a_consumer_of_a_deleted_queue_that_cannot_be_told_ends_its_connection_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire()
+    wire.send(QUEUE)
+    wire.settle()
+    grpc = GrpcWire(wire.bench)
+    consume = pb.ConsumeRequest(queue="q").SerializeToString()
+    grpc.call(1, "FilaService/Consume", consume)
+    fibp = Wire(wire.bench)
+    fibp.send(bodies.Consume("q"), request_id=3)
+    wire.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(Call, "end", fails)
+        patch.setattr(FibpConnection, "_frame", fails)
+        wire.bench.broker.delete_queue("q")
+        wire.settle()
+    wire.settle()
+    assert grpc.transport.closing and fibp.transport.aborted
+    assert wire.bench.faults == []

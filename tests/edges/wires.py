@@ -1,4 +1,4 @@
-"""A FIBP connection on a transport made of memory, its loop turned by hand."""
+"""Connections on a transport made of memory, their loop turned by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from fila.broker.session import Sessions
+from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
+from fila.edges.grpc import frames
+from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
+from fila.edges.grpc.fields import encode
+from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.limits import ConnectionLimits
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
@@ -18,11 +23,15 @@ from fila.wire.frames import FrameDecoder, encode_frames
 from tests.broker.turns import Bench, CountingCommitter
 
 
+def sessions_of(bench: Bench) -> Sessions:
+    return Sessions(bench.broker, Guard(Keyring([]), "", False), lambda n: "0" * n, lambda: 0)
+
+
 class Transport:
     """Keeps what is written as if the client read nothing, until `drain`."""
 
     def __init__(self) -> None:
-        self.protocol: FibpConnection | None = None
+        self.protocol: FibpConnection | GrpcConnection | None = None
         self.high = 0
         self.unsent = bytearray()
         self.sent = bytearray()
@@ -76,8 +85,45 @@ class Transport:
         assert self.protocol is not None
         self.protocol.connection_lost(None)
 
+    def can_write_eof(self) -> bool:
+        return False
+
     def get_extra_info(self, name: str) -> Any:
         return ("198.51.100.7", 4711) if name == "peername" else None
+
+
+class GrpcWire:
+    """One HTTP/2 connection of a bench; what it says is bytes."""
+
+    def __init__(self, bench: Bench | None = None) -> None:
+        self.bench = bench or Bench()
+        self.transport = Transport()
+        self.failures = Failures()
+        self.connection = GrpcConnection(
+            sessions_of(self.bench),
+            GrpcLimits(),
+            cast(asyncio.AbstractEventLoop, self.bench.loop),
+            lambda _: None,
+            lambda _: None,
+            failed=self.failures,
+        )
+        self.transport.protocol = self.connection
+        self.connection.connection_made(cast(asyncio.BaseTransport, self.transport))
+        self.connection.data_received(frames.PREFACE + frames.settings({}))
+
+    def call(self, stream: int, method: str, message: bytes) -> None:
+        fields = [
+            (b":method", b"POST"),
+            (b":scheme", b"http"),
+            (b":path", f"/fila.v1.{method}".encode()),
+            (b"content-type", b"application/grpc"),
+            (b"te", b"trailers"),
+        ]
+        body = message_prefix(len(message)) + message
+        self.connection.data_received(
+            frames.frame(frames.HEADERS, frames.END_HEADERS, stream, encode(fields))
+            + frames.frame(frames.DATA, frames.END_STREAM, stream, body)
+        )
 
 
 class Wire:
@@ -94,11 +140,8 @@ class Wire:
         self.transport = Transport()
         self.closed = False
         self._decoder = FrameDecoder()
-        sessions = Sessions(
-            self.bench.broker, Guard(Keyring([]), "", False), lambda n: "0" * n, lambda: 0
-        )
         self.connection = FibpConnection(
-            sessions,
+            sessions_of(self.bench),
             limits or ConnectionLimits(),
             cast(asyncio.AbstractEventLoop, self.bench.loop),
             lambda _: None,

@@ -31,7 +31,9 @@ def fits(one: Options) -> bool:
     return (
         one[1] <= DELAY_MS_MAX
         and len(one[2]) <= IDEMPOTENCY_KEY_BYTES_MAX
-        and _assignment_fits(one[3], one[5])
+        and len(one[3]) <= FAIRNESS_KEY_BYTES_MAX
+        and len(one[5]) <= THROTTLE_KEYS_MAX
+        and (not one[5] or _keys_fit(one[5]))
     )
 
 
@@ -40,16 +42,12 @@ def assignment_of(one: Options) -> Assignment:
     return _assignment(one[3], one[4], one[5])
 
 
-@lru_cache(maxsize=4_096)
-def _assignment_fits(fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> bool:
-    return (
-        len(fairness_key) <= FAIRNESS_KEY_BYTES_MAX
-        and len(throttle_keys) <= THROTTLE_KEYS_MAX
-        and all(1 <= len(key) <= THROTTLE_KEY_BYTES_MAX for key in throttle_keys)
-    )
+def _keys_fit(throttle_keys: tuple[bytes, ...]) -> bool:
+    # Not remembered: a client's keys may be as long as a request.
+    return max(map(len, throttle_keys)) <= THROTTLE_KEY_BYTES_MAX and b"" not in throttle_keys
 
 
-@lru_cache(maxsize=4_096)  # bulk writers repeat a few assignments often
+@lru_cache(maxsize=1_024)  # bulk writers repeat a few assignments often
 def _assignment(fairness_key: bytes, weight: int, throttle_keys: tuple[bytes, ...]) -> Assignment:
     if not (fairness_key or weight or throttle_keys):
         return DEFAULT_ASSIGNMENT

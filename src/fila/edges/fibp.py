@@ -170,8 +170,11 @@ class FibpConnection(asyncio.Protocol):
         self._open_session().forget(consumer)
         if request_id is not None:
             del self._consumers[request_id]
-            error = bodies.Error(why.code, clipped(why.message), {})
-            self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
+            try:
+                error = bodies.Error(why.code, clipped(why.message), {})
+                self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
+            except Exception as failure:
+                self.fail_soon(failure)
 
     def flush(self) -> None:
         out, self._out = self._out, []

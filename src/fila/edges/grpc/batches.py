@@ -50,7 +50,7 @@ class LeaseCall(UnaryCall):
                 if not self.ended:
                     self._tell(found, request.as_arrow)
             except Exception as error:
-                self.connection.loop.call_soon(self.connection.fail, error)
+                self.connection.fail_soon(error)
             return self
 
         wanted = Wanted(

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError, Message
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
+from fila.edges.grpc.bulk_codec import check_count
 from fila.edges.grpc.message_codec import InvalidMessage, message_prefix
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.status import (
@@ -57,6 +58,7 @@ def parser(request: type[Message]) -> Callable[[bytes, int], Any]:
     """Bytes to a generated class."""
 
     def parse(data: bytes, items_max: int) -> Message:
+        check_count(data, items_max)
         try:
             return request.FromString(data)
         except DecodeError as error:
@@ -265,10 +267,17 @@ class Call:
         self.connection.broker.reply(self, data)
 
     def send(self, data: bytes) -> None:
-        """What the turn's commit releases: a message, or with nothing in it the end."""
+        """What the turn's commit releases. A failure over it costs this connection: others' answers
+        are released by the same commit."""
         self.connection.due_bytes -= len(data)
-        if self.ended:
-            return
+        if not self.ended:
+            try:
+                self.released(data)
+            except Exception as error:
+                self.connection.fail_soon(error)
+
+    def released(self, data: bytes) -> None:
+        """A message, or with nothing in it the end."""
         if data:
             self.write(data)
         else:
@@ -386,8 +395,8 @@ class UnaryCall(OneRequestCall):
             self.connection.broker.begin()
             self.reply(message_prefix(len(answer)) + answer)
 
-    def send(self, data: bytes) -> None:
-        super().send(data)
+    def released(self, data: bytes) -> None:
+        super().released(data)
         if data:
             self.end(DONE)
 

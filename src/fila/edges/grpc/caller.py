@@ -53,7 +53,10 @@ class Caller:
         call = self.consumers.pop(consumer, None)
         self.session.forget(consumer)
         if call is not None:
-            call.end(grpc_status.of(why))
+            try:
+                call.end(grpc_status.of(why))
+            except Exception as error:
+                self._connection.fail_soon(error)
 
     def flush(self) -> None:
         self._connection.flush()

@@ -165,8 +165,11 @@ class GrpcConnection(asyncio.Protocol):
         try:
             self._flush()
         except Exception as error:
-            # On a turn of its own: a turn that is being committed is no place to begin another.
-            self.loop.call_soon(self.fail, error)
+            self.fail_soon(error)
+
+    def fail_soon(self, error: Exception) -> None:
+        """On a turn of its own: a turn that is being committed is no place to begin another."""
+        self.loop.call_soon(self.fail, error)
 
     def fail(self, error: Exception) -> None:
         """The broker failed over this connection, which ends. Its own state is not in doubt: a

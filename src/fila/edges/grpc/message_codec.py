@@ -20,6 +20,7 @@ from fila.wire.ids import id_text
 HEADERS_MAX: Final = 65_535
 TEXT_BYTES_MAX: Final = 65_535
 LABELS_MAX: Final = 4_096
+UNKNOWN_MAX: Final = 65_536
 _NS: Final = 1_000_000_000
 _TAG_MAX: Final = (1 << 32) - 1
 _LENGTH_MAX: Final = (1 << 31) - 1
@@ -28,6 +29,9 @@ _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
 _PREFIX: Final = Struct(">BI")
 PREFIX_BYTES: Final = _PREFIX.size
+# A message with far more headers than it may have is no mistake: the request is refused.
+PARTS_MAX: Final = 8 * HEADERS_MAX
+TOO_MANY_HEADERS: Final = f"a message has more than {HEADERS_MAX:,} headers"
 _SMALL: Final = [bytes((value,)) for value in range(128)]
 
 # (queue, message body); no body: the message cannot be stored, its headers are too long.
@@ -53,6 +57,7 @@ def message_prefix(size: int) -> bytes:
 def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]:
     """The messages and the number of an EnqueueRequest or StreamEnqueueRequest."""
     items: list[EnqueueItem] = []
+    unknown = Unknown()
     number = 0
     position = 0
     size = len(data)
@@ -63,18 +68,18 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
                 length = data[position + 1]
                 position += 2
                 if length >= 0x80:
-                    length, position = _length(data, position - 1)
+                    length, position = read_length(data, position - 1)
                 end = position + length
                 if end > size:
                     raise InvalidMessage("it is cut short")
                 if len(items) == items_max:
                     raise InvalidMessage(f"it may hold {items_max} messages; send several")
-                items.append(_enqueue_item(data, position, end))
+                items.append(_enqueue_item(data, position, end, unknown))
                 position = end
             elif tag == 0x10:
                 number, position = read_varint(data, position + 1)
             else:
-                position = _skip(data, position)
+                position = unknown.skip(data, position)
     except IndexError:
         raise InvalidMessage("it is cut short") from None
     if position > size:
@@ -85,6 +90,7 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
 def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
     """The items of an AckRequest or a NackRequest."""
     items: list[SettleItem] = []
+    unknown = Unknown()
     position = 0
     size = len(data)
     try:
@@ -93,16 +99,16 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
                 length = data[position + 1]
                 position += 2
                 if length >= 0x80:
-                    length, position = _length(data, position - 1)
+                    length, position = read_length(data, position - 1)
                 end = position + length
                 if end > size:
                     raise InvalidMessage("it is cut short")
                 if len(items) == items_max:
                     raise InvalidMessage(f"it may hold {items_max} messages; send several")
-                items.append(_settle_item(data, position, end))
+                items.append(_settle_item(data, position, end, unknown))
                 position = end
             else:
-                position = _skip(data, position)
+                position = unknown.skip(data, position)
     except IndexError:
         raise InvalidMessage("it is cut short") from None
     if position > size:
@@ -113,7 +119,7 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
 def read_enqueue_item(data: bytes) -> EnqueueItem:
     """One EnqueueMessage that is all there is."""
     try:
-        return _enqueue_item(data, 0, len(data))
+        return _enqueue_item(data, 0, len(data), Unknown())
     except IndexError:
         raise InvalidMessage("it is cut short") from None
 
@@ -121,12 +127,12 @@ def read_enqueue_item(data: bytes) -> EnqueueItem:
 def read_settle_item(data: bytes) -> SettleItem:
     """One AckMessage or NackMessage that is all there is."""
     try:
-        return _settle_item(data, 0, len(data))
+        return _settle_item(data, 0, len(data), Unknown())
     except IndexError:
         raise InvalidMessage("it is cut short") from None
 
 
-def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
+def _enqueue_item(data: bytes, position: int, end: int, unknown: Unknown) -> EnqueueItem:
     queue = payload = b""
     parts = [b""]
     fits = True
@@ -136,25 +142,27 @@ def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _length(data, position - 1)
+                length, position = read_length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
             if tag == 0x1A:
                 payload = data[position:stop]
             elif tag == 0x12:
-                key, value, known = _map_entry(data, position, stop)
+                key, value, known = map_entry(data, position, stop, unknown)
                 if len(key) > TEXT_BYTES_MAX or len(value) > TEXT_BYTES_MAX:
                     fits = False
                 elif known:
                     parts += (_U16.pack(len(key)), key, _U16.pack(len(value)), value)
+                    if len(parts) > PARTS_MAX:
+                        raise InvalidMessage(TOO_MANY_HEADERS)
             else:
                 queue = data[position:stop]
                 if not queue.isascii():
-                    _check_text(queue)
+                    check_text(queue)
             position = stop
         else:
-            position = _skip(data, position)
+            position = unknown.skip(data, position)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     count = len(parts) // 4
@@ -165,7 +173,7 @@ def _enqueue_item(data: bytes, position: int, end: int) -> EnqueueItem:
     return queue, b"".join(parts)
 
 
-def _map_entry(data: bytes, position: int, end: int) -> tuple[bytes, bytes, bool]:
+def map_entry(data: bytes, position: int, end: int, unknown: Unknown) -> tuple[bytes, bytes, bool]:
     """A header's name and value; False where it holds anything else, which makes it no header."""
     key = value = b""
     known = True
@@ -176,13 +184,13 @@ def _map_entry(data: bytes, position: int, end: int) -> tuple[bytes, bytes, bool
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _length(data, position - 1)
+                length, position = read_length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
             text = data[position:stop]
             if not plain:
-                _check_text(text)
+                check_text(text)
             if tag == 0x0A:
                 key = text
             else:
@@ -190,13 +198,13 @@ def _map_entry(data: bytes, position: int, end: int) -> tuple[bytes, bytes, bool
             position = stop
         else:
             known = False
-            position = _skip(data, position)
+            position = unknown.skip(data, position)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     return key, value, known
 
 
-def _settle_item(data: bytes, position: int, end: int) -> SettleItem:
+def _settle_item(data: bytes, position: int, end: int, unknown: Unknown) -> SettleItem:
     queue = id = error = b""
     plain = data[position:end].isascii()
     while position < end:
@@ -205,13 +213,13 @@ def _settle_item(data: bytes, position: int, end: int) -> SettleItem:
             length = data[position + 1]
             position += 2
             if length >= 0x80:
-                length, position = _length(data, position - 1)
+                length, position = read_length(data, position - 1)
             stop = position + length
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
             text = data[position:stop]
             if not plain:
-                _check_text(text)
+                check_text(text)
             if tag == 0x0A:
                 queue = text
             elif tag == 0x12:
@@ -220,7 +228,7 @@ def _settle_item(data: bytes, position: int, end: int) -> SettleItem:
                 error = text
             position = stop
         else:
-            position = _skip(data, position)
+            position = unknown.skip(data, position)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     return queue, id, error
@@ -239,7 +247,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
             raise InvalidMessage("a number is longer than ten bytes")
 
 
-def _length(data: bytes, position: int) -> tuple[int, int]:
+def read_length(data: bytes, position: int) -> tuple[int, int]:
     """How long a field is: at most five bytes and 31 bits, as protobuf has it."""
     length, end = read_varint(data, position)
     if end - position > 5 or length > _LENGTH_MAX:
@@ -247,34 +255,48 @@ def _length(data: bytes, position: int) -> tuple[int, int]:
     return length, end
 
 
-def _skip(data: bytes, position: int) -> int:
-    """Past a field we do not know.
+class Unknown:
+    """Fields of one request that this version does not know: passed over, so many at most."""
 
-    A tag is at most 32 bits. One that is written with more bytes than it needs might be a field
-    that we do know: it is refused, since skipping it would lose what the client meant.
-    """
-    start = position
-    tag, position = read_varint(data, position)
-    kind = tag & 7
-    if tag > _TAG_MAX or position - start > 5:
-        raise InvalidMessage("a field's number is too large")
-    if position - start > 1 and data[position - 1] == 0:
-        raise InvalidMessage("a field's number is longer than it needs to be")
-    if tag >> 3 == 0:
-        raise InvalidMessage("a field has no number")
-    if kind == 0:
-        return read_varint(data, position)[1]
-    if kind == 1:
-        return position + 8
-    if kind == 2:
-        length, position = _length(data, position)
-        return position + length
-    if kind == 5:
-        return position + 4
-    raise InvalidMessage("a field has a kind that is not in use")
+    __slots__ = ("_left",)
+
+    def __init__(self, fields_max: int = UNKNOWN_MAX) -> None:
+        self._left = fields_max
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise InvalidMessage("it holds far too many fields")
+
+    def skip(self, data: bytes, position: int) -> int:
+        """Past a field.
+
+        A tag is at most 32 bits. One that is written with more bytes than it needs might be a field
+        that we do know: it is refused, since skipping it would lose what the client meant.
+        """
+        self.count()
+        start = position
+        tag, position = read_varint(data, position)
+        kind = tag & 7
+        if tag > _TAG_MAX or position - start > 5:
+            raise InvalidMessage("a field's number is too large")
+        if position - start > 1 and data[position - 1] == 0:
+            raise InvalidMessage("a field's number is longer than it needs to be")
+        if tag >> 3 == 0:
+            raise InvalidMessage("a field has no number")
+        if kind == 0:
+            return read_varint(data, position)[1]
+        if kind == 1:
+            return position + 8
+        if kind == 2:
+            length, position = read_length(data, position)
+            return position + length
+        if kind == 5:
+            return position + 4
+        raise InvalidMessage("a field has a kind that is not in use")
 
 
-def _check_text(text: bytes) -> None:
+def check_text(text: bytes) -> None:
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -7,28 +7,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.broker.options import Options
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Method, UnaryCall, parser
+from fila.edges.grpc.bulk_codec import ItemWith, decode_enqueue_with, decode_release
+from fila.edges.grpc.call import Method, UnaryCall
 from fila.edges.grpc.status import Status, of_queue
 from fila.edges.grpc.v1 import bulk_pb2 as pb
 from fila.edges.queue_groups import by_queue, parse_ids, spread
 from fila.wire import errors
-from fila.wire.errors import UnencodableField
 from fila.wire.ids import id_text
-from fila.wire.message import message_body
 
 Answer = bytes | Status | None
 
 
-def _enqueue_with(call: UnaryCall, request: pb.EnqueueWithRequest) -> Answer:
-    items = list(request.messages)
-    if len(items) > call.connection.limits.messages_max:
-        text = f"a request may hold {call.connection.limits.messages_max} messages; send several"
-        return Status(grpc_status.INVALID_ARGUMENT, text)
+def _enqueue_with(call: UnaryCall, items: list[ItemWith]) -> Answer:
     results = [pb.EnqueueWithResult() for _ in items]
-    for queue, places in by_queue([item.queue.encode() for item in items]):
+    for queue, places in by_queue([item[0] for item in items]):
         refused = call.session.may_produce(queue)
         if refused is not None:
             _refuse(results, places, refused.code, refused.message)
@@ -36,11 +30,12 @@ def _enqueue_with(call: UnaryCall, request: pb.EnqueueWithRequest) -> Answer:
         fitting = []
         options = []
         for place in places:
-            try:
-                options.append(_options(items[place]))
+            one = items[place][1]
+            if one is None:
+                _refuse(results, [place], errors.INVALID_CONFIG_VALUE, _UNFIT)
+            else:
+                options.append(one)
                 fitting.append(place)
-            except UnencodableField as error:
-                _refuse(results, [place], errors.INVALID_CONFIG_VALUE, str(error))
         stored = call.session.enqueue_with(queue, options)
         if isinstance(stored, Rejection):
             _refuse(results, fitting, stored.code, stored.message)
@@ -54,29 +49,19 @@ def _enqueue_with(call: UnaryCall, request: pb.EnqueueWithRequest) -> Answer:
     return pb.EnqueueWithResponse(results=results).SerializeToString()
 
 
-def _release(call: UnaryCall, request: pb.ReleaseRequest) -> Answer:
-    refused = call.session.may_consume(request.queue)
+def _release(call: UnaryCall, request: tuple[bytes, list[bytes]]) -> Answer:
+    name, texts = request
+    queue = name.decode()
+    refused = call.session.may_consume(queue)
     if refused is not None:
         return grpc_status.of(refused)
-    codes = [errors.MESSAGE_NOT_FOUND] * len(request.message_ids)
-    texts = [text.encode() for text in request.message_ids]
+    codes = [errors.MESSAGE_NOT_FOUND] * len(texts)
     known, ids = parse_ids(texts, list(range(len(texts))))
-    found = call.session.release(request.queue, ids)
+    found = call.session.release(queue, ids)
     if isinstance(found, Rejection):
-        return of_queue(request.queue, found)
+        return of_queue(queue, found)
     spread(found, known, known, codes)
     return pb.ReleaseResponse(codes=codes).SerializeToString()
-
-
-def _options(item: pb.MessageWithOptions) -> Options:
-    return Options(
-        message_body(dict(item.headers), item.payload),
-        item.delay_ms,
-        item.idempotency_key.encode(),
-        item.fairness_key.encode(),
-        item.weight,
-        tuple([key.encode() for key in item.throttle_keys]),
-    )
 
 
 def _refuse(
@@ -87,6 +72,7 @@ def _refuse(
         results[place].message = message
 
 
+_UNFIT: Final = "headers: at most 65,535 of them, of at most 65,535 bytes each"
 _WHY: Final = {
     errors.CHANNEL_FULL: "the queue's on_enqueue has no verdict for this message; nothing was "
     "stored; try again later",
@@ -94,9 +80,7 @@ _WHY: Final = {
 
 METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaBulk/EnqueueWith": Method(
-        UnaryCall, parser(pb.EnqueueWithRequest), _enqueue_with, "EnqueueWithRequest", 0
+        UnaryCall, decode_enqueue_with, _enqueue_with, "EnqueueWithRequest", 0
     ),
-    b"/fila.v1.FilaBulk/Release": Method(
-        UnaryCall, parser(pb.ReleaseRequest), _release, "ReleaseRequest", 0
-    ),
+    b"/fila.v1.FilaBulk/Release": Method(UnaryCall, decode_release, _release, "ReleaseRequest", 0),
 }

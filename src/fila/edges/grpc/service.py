@@ -81,9 +81,9 @@ class EnqueueStream(Call):
         if self._unanswered == 0:
             self.end_after_commit(DONE)
 
-    def send(self, data: bytes) -> None:
-        super().send(data)
-        if data and not self.ended:
+    def released(self, data: bytes) -> None:
+        super().released(data)
+        if data:
             self._unanswered -= 1
             if self._half_closed and self._unanswered == 0:
                 self.end(DONE)
@@ -122,22 +122,20 @@ class ConsumeCall(OneRequestCall):
         self.caller.consumers[consumer] = self
         self.reply(_ACCEPTED)
 
-    def send(self, data: bytes) -> None:
-        if data == _ACCEPTED and not self.ended:
-            self.connection.due_bytes -= len(data)
+    def released(self, data: bytes) -> None:
+        if data == _ACCEPTED:
             self.begin()
         else:
-            super().send(data)
+            super().released(data)
 
     def deliver(self, delivery: Delivery) -> None:
         assert self._encoder is not None
         one_each = self.connection.shape != legacy.PRESENT
         try:
-            message = self._encoder.encode(delivery, one_each)
+            self.write(self._encoder.encode(delivery, one_each))
         except Exception as error:
-            self.connection.loop.call_soon(self.connection.fail, error)
+            self.connection.fail_soon(error)
             return
-        self.write(message)
         if not self._held and self.is_behind():
             self._held = True
             self.connection.wait_for_client(self)
