@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fila.broker.options import Options, fits
 from fila.edges.grpc.bulk_codec import check_count, decode_enqueue_with, decode_release
 from fila.edges.grpc.call import parser
-from fila.edges.grpc.message_codec import UNKNOWN_MAX, InvalidMessage, varint
+from fila.edges.grpc.message_codec import decode_enqueue, decode_settlements, varint
+from fila.edges.grpc.protobuf_reader import FIELDS_MAX, HEADERS_MAX, InvalidMessage
 from fila.edges.grpc.v1 import admin_pb2
 from fila.edges.grpc.v1 import bulk_pb2 as pb
 from fila.wire.message import decode_headers, payload_of
@@ -90,9 +91,27 @@ def test_what_one_message_lists_is_counted_as_well() -> None:
 
     [(_, one)] = decode_enqueue_with(item(b"\x42\x01k", 20), MANY)
     assert one is not None and len(one.throttle_keys) == 17 and not fits(one)
-    for field in (b"\x42\x00", b"\x12\x00", b"\x48\x00"):  # throttle keys, headers, unknown
-        with pytest.raises(InvalidMessage, match=r"far too many fields|more than 65,535 headers"):
-            decode_enqueue_with(item(field, 3 * UNKNOWN_MAX), MANY)
+    for tag in (0x0A, 0x12, 0x1A, 0x32, 0x42, 0x48):  # of one, of many, and of what nobody knows
+        field = bytes((tag, 0))
+        with pytest.raises(InvalidMessage, match="far too many fields"):
+            decode_enqueue_with(item(field, 3 * HEADERS_MAX), MANY)
+        with pytest.raises(InvalidMessage, match="far too many fields"):
+            decode_enqueue(item(field, 3 * HEADERS_MAX), MANY)
+        with pytest.raises(InvalidMessage, match="far too many fields"):
+            decode_settlements(item(field, 3 * HEADERS_MAX), MANY)
+    inside = item(b"\x12\x28" + b"\x0a\x00" * 20, 1)  # a header that says its name again and again
+    with pytest.raises(InvalidMessage, match="far too many fields"):
+        decode_enqueue(inside, MANY)
+
+
+def test_all_fields_of_a_request_together_are_counted() -> None:
+    one = b"\x0a\x80\x02" + b"\x0a\x00" * 128
+    assert len(decode_enqueue(one * 100, MANY)[0]) == 100
+    for decode in (decode_enqueue, decode_settlements, decode_enqueue_with):
+        with pytest.raises(InvalidMessage, match="far too many fields"):
+            decode(one * (FIELDS_MAX // 128 + 2), MANY)
+    with pytest.raises(InvalidMessage, match="far too many fields"):
+        decode_enqueue(b"\x10\x00" * (FIELDS_MAX + 1), MANY)
 
 
 def test_generated_classes_get_nothing_that_was_not_counted() -> None:

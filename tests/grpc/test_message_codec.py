@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fila.core.effect import Delivery
 from fila.edges.grpc import message_codec
-from fila.edges.grpc.message_codec import DeliveryEncoder, InvalidMessage
+from fila.edges.grpc.message_codec import DeliveryEncoder
+from fila.edges.grpc.protobuf_reader import InvalidMessage
 from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.wire.ids import id_text
 from fila.wire.message import decode_headers, message_body, payload_of

@@ -12,13 +12,13 @@ from struct import Struct
 from typing import Final
 
 from fila.broker.options import Options
-from fila.edges.grpc.message_codec import (
+from fila.edges.grpc.protobuf_reader import (
     HEADERS_MAX,
-    PARTS_MAX,
+    ITEM_FIELDS_MAX,
     TEXT_BYTES_MAX,
-    TOO_MANY_HEADERS,
+    TOO_MANY_FIELDS,
+    Fields,
     InvalidMessage,
-    Unknown,
     check_text,
     map_entry,
     read_length,
@@ -37,13 +37,13 @@ ItemWith = tuple[bytes, Options | None]
 
 def decode_enqueue_with(data: bytes, items_max: int) -> list[ItemWith]:
     """The messages of an EnqueueWithRequest."""
-    unknown = Unknown()
+    fields = Fields()
     items: list[ItemWith] = []
     try:
-        for _, start, end in _fields(data, (0x0A,), unknown):
+        for _, start, end in _values(data, (0x0A,), fields):
             if len(items) == items_max:
                 raise InvalidMessage(f"it may hold {items_max} messages; send several")
-            items.append(_item(data, start, end, unknown))
+            items.append(_item(data, start, end, fields))
     except IndexError:
         raise InvalidMessage("it is cut short") from None
     return items
@@ -54,7 +54,7 @@ def decode_release(data: bytes, items_max: int) -> tuple[bytes, list[bytes]]:
     queue = b""
     ids: list[bytes] = []
     try:
-        for tag, start, end in _fields(data, (0x0A, 0x12), Unknown()):
+        for tag, start, end in _values(data, (0x0A, 0x12), Fields()):
             text = data[start:end]
             check_text(text)
             if tag == 0x0A:
@@ -72,7 +72,7 @@ def check_count(data: bytes, fields_max: int) -> None:
     """Refuse a message of too many fields before anything is made of it."""
     if len(data) <= 2 * fields_max:
         return  # a field has two bytes at least
-    every = Unknown(fields_max)
+    every = Fields(fields_max)
     position = 0
     try:
         while position < len(data):
@@ -81,9 +81,7 @@ def check_count(data: bytes, fields_max: int) -> None:
         raise InvalidMessage("it is cut short") from None
 
 
-def _fields(
-    data: bytes, wanted: tuple[int, ...], unknown: Unknown
-) -> Iterator[tuple[int, int, int]]:
+def _values(data: bytes, wanted: tuple[int, ...], fields: Fields) -> Iterator[tuple[int, int, int]]:
     """Tag, begin and end of the fields with a length whose tags are wanted. An IndexError: it is
     cut short."""
     position = 0
@@ -98,20 +96,24 @@ def _fields(
             position = start + length
             if position > size:
                 break
+            fields.count()
             yield tag, start, position
         else:
-            position = unknown.skip(data, position)
+            position = fields.skip(data, position)
     if position > size:
         raise InvalidMessage("it is cut short")
 
 
-def _item(data: bytes, position: int, end: int, unknown: Unknown) -> ItemWith:
+def _item(data: bytes, position: int, end: int, fields: Fields) -> ItemWith:
     queue = payload = idempotency_key = fairness_key = b""
     delay_ms = weight = 0
     parts = [b""]
     throttle_keys: list[bytes] = []
     fits = True
-    while position < end:
+    for met in range(ITEM_FIELDS_MAX):
+        if position >= end:
+            fields.left -= met
+            break
         tag = data[position]
         if tag in _LISTED:
             length = data[position + 1]
@@ -122,13 +124,11 @@ def _item(data: bytes, position: int, end: int, unknown: Unknown) -> ItemWith:
             if stop > end:
                 raise InvalidMessage("a field is longer than its message")
             if tag == 0x12:
-                key, value, known = map_entry(data, position, stop, unknown)
+                key, value, known = map_entry(data, position, stop, fields)
                 if len(key) > TEXT_BYTES_MAX or len(value) > TEXT_BYTES_MAX:
                     fits = False
                 elif known:
                     parts += (_U16.pack(len(key)), key, _U16.pack(len(value)), value)
-                    if len(parts) > PARTS_MAX:
-                        raise InvalidMessage(TOO_MANY_HEADERS)
             elif tag == 0x1A:
                 payload = data[position:stop]
             else:
@@ -141,9 +141,7 @@ def _item(data: bytes, position: int, end: int, unknown: Unknown) -> ItemWith:
                 elif tag == 0x32:
                     fairness_key = text
                 elif len(throttle_keys) <= THROTTLE_KEYS_MAX:
-                    throttle_keys.append(text)
-                else:
-                    unknown.count()  # one more than there may be says enough
+                    throttle_keys.append(text)  # one more than there may be says enough
             position = stop
         elif tag == 0x20:
             delay_ms, position = read_varint(data, position + 1)
@@ -151,7 +149,9 @@ def _item(data: bytes, position: int, end: int, unknown: Unknown) -> ItemWith:
             weight, position = read_varint(data, position + 1)
             weight &= _U32_MAX
         else:
-            position = unknown.skip(data, position)
+            position = fields.skip(data, position)
+    else:
+        raise InvalidMessage(TOO_MANY_FIELDS)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     count = len(parts) // 4

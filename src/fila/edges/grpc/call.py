@@ -19,8 +19,9 @@ from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.bulk_codec import check_count
-from fila.edges.grpc.message_codec import InvalidMessage, message_prefix
+from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.grpc.outflow import Stream
+from fila.edges.grpc.protobuf_reader import InvalidMessage
 from fila.edges.grpc.status import (
     DONE,
     OK_BLOCK,

@@ -25,10 +25,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fila.core.rejection import Rejection
-from fila.edges.grpc import message_codec
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Method, UnaryCall
 from fila.edges.grpc.message_codec import EnqueueItem, SettleItem
+from fila.edges.grpc.protobuf_reader import TEXT_BYTES_MAX, InvalidMessage, read_varint
 from fila.edges.grpc.status import Status, of_queue
 from fila.wire import errors
 from fila.wire.ids import id_text, parse_id
@@ -89,10 +89,10 @@ def is_legacy(data: bytes) -> bool:
     if data[0] != _QUEUE:
         return data[0] in _REST  # no queue name at all
     try:
-        length, start = message_codec.read_varint(data, 1)
+        length, start = read_varint(data, 1)
         if not length or data[start] < 0x20:
             return False  # a present message, with the tag of its first field; or an empty one
-    except (IndexError, message_codec.InvalidMessage):
+    except (IndexError, InvalidMessage):
         return False
     return start + length <= len(data) and _could_be_a_name(data[start : start + length])
 
@@ -142,7 +142,7 @@ def _settle(
     id = parse_id(text)
     if id is None:
         return _not_found(queue, text)
-    codes = apply(queue, id, error[: message_codec.TEXT_BYTES_MAX].decode(errors="ignore"))
+    codes = apply(queue, id, error[:TEXT_BYTES_MAX].decode(errors="ignore"))
     if isinstance(codes, Rejection):
         return of_queue(queue, codes)
     return b"" if codes[0] == errors.OK else _not_found(queue, text)

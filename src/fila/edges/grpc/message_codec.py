@@ -15,23 +15,27 @@ from typing import Final
 
 from fila.core.effect import Delivery
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
+from fila.edges.grpc.protobuf_reader import (
+    HEADERS_MAX,
+    ITEM_FIELDS_MAX,
+    TEXT_BYTES_MAX,
+    TOO_MANY_FIELDS,
+    Fields,
+    InvalidMessage,
+    check_text,
+    map_entry,
+    read_length,
+    read_varint,
+)
 from fila.wire.ids import id_text
 
-HEADERS_MAX: Final = 65_535
-TEXT_BYTES_MAX: Final = 65_535
 LABELS_MAX: Final = 4_096
-UNKNOWN_MAX: Final = 65_536
 _NS: Final = 1_000_000_000
-_TAG_MAX: Final = (1 << 32) - 1
-_LENGTH_MAX: Final = (1 << 31) - 1
 
 _U16: Final = Struct(">H")
 _U32: Final = Struct(">I")
 _PREFIX: Final = Struct(">BI")
 PREFIX_BYTES: Final = _PREFIX.size
-# A message with far more headers than it may have is no mistake: the request is refused.
-PARTS_MAX: Final = 8 * HEADERS_MAX
-TOO_MANY_HEADERS: Final = f"a message has more than {HEADERS_MAX:,} headers"
 _SMALL: Final = [bytes((value,)) for value in range(128)]
 
 # (queue, message body); no body: the message cannot be stored, its headers are too long.
@@ -40,10 +44,6 @@ EnqueueItem = tuple[bytes, bytes | None]
 SettleItem = tuple[bytes, bytes, bytes]
 # (code, text) of what went wrong with an item
 Fault = tuple[int, str]
-
-
-class InvalidMessage(ValueError):  # noqa: N818  the wire's word for it
-    """Bytes that are not the protobuf message they should be."""
 
 
 def message_prefix(size: int) -> bytes:
@@ -57,7 +57,7 @@ def message_prefix(size: int) -> bytes:
 def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]:
     """The messages and the number of an EnqueueRequest or StreamEnqueueRequest."""
     items: list[EnqueueItem] = []
-    unknown = Unknown()
+    fields = Fields()
     number = 0
     position = 0
     size = len(data)
@@ -74,12 +74,15 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
                     raise InvalidMessage("it is cut short")
                 if len(items) == items_max:
                     raise InvalidMessage(f"it may hold {items_max} messages; send several")
-                items.append(_enqueue_item(data, position, end, unknown))
+                if fields.left < 0:
+                    raise InvalidMessage(TOO_MANY_FIELDS)
+                items.append(_enqueue_item(data, position, end, fields))
                 position = end
             elif tag == 0x10:
                 number, position = read_varint(data, position + 1)
+                fields.count()
             else:
-                position = unknown.skip(data, position)
+                position = fields.skip(data, position)
     except IndexError:
         raise InvalidMessage("it is cut short") from None
     if position > size:
@@ -90,7 +93,7 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
 def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
     """The items of an AckRequest or a NackRequest."""
     items: list[SettleItem] = []
-    unknown = Unknown()
+    fields = Fields()
     position = 0
     size = len(data)
     try:
@@ -105,10 +108,12 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
                     raise InvalidMessage("it is cut short")
                 if len(items) == items_max:
                     raise InvalidMessage(f"it may hold {items_max} messages; send several")
-                items.append(_settle_item(data, position, end, unknown))
+                if fields.left < 0:
+                    raise InvalidMessage(TOO_MANY_FIELDS)
+                items.append(_settle_item(data, position, end, fields))
                 position = end
             else:
-                position = unknown.skip(data, position)
+                position = fields.skip(data, position)
     except IndexError:
         raise InvalidMessage("it is cut short") from None
     if position > size:
@@ -119,7 +124,7 @@ def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
 def read_enqueue_item(data: bytes) -> EnqueueItem:
     """One EnqueueMessage that is all there is."""
     try:
-        return _enqueue_item(data, 0, len(data), Unknown())
+        return _enqueue_item(data, 0, len(data), Fields())
     except IndexError:
         raise InvalidMessage("it is cut short") from None
 
@@ -127,16 +132,19 @@ def read_enqueue_item(data: bytes) -> EnqueueItem:
 def read_settle_item(data: bytes) -> SettleItem:
     """One AckMessage or NackMessage that is all there is."""
     try:
-        return _settle_item(data, 0, len(data), Unknown())
+        return _settle_item(data, 0, len(data), Fields())
     except IndexError:
         raise InvalidMessage("it is cut short") from None
 
 
-def _enqueue_item(data: bytes, position: int, end: int, unknown: Unknown) -> EnqueueItem:
+def _enqueue_item(data: bytes, position: int, end: int, fields: Fields) -> EnqueueItem:
     queue = payload = b""
     parts = [b""]
     fits = True
-    while position < end:
+    for met in range(ITEM_FIELDS_MAX):
+        if position >= end:
+            fields.left -= met
+            break
         tag = data[position]
         if tag == 0x0A or tag == 0x12 or tag == 0x1A:
             length = data[position + 1]
@@ -149,20 +157,20 @@ def _enqueue_item(data: bytes, position: int, end: int, unknown: Unknown) -> Enq
             if tag == 0x1A:
                 payload = data[position:stop]
             elif tag == 0x12:
-                key, value, known = map_entry(data, position, stop, unknown)
+                key, value, known = map_entry(data, position, stop, fields)
                 if len(key) > TEXT_BYTES_MAX or len(value) > TEXT_BYTES_MAX:
                     fits = False
                 elif known:
                     parts += (_U16.pack(len(key)), key, _U16.pack(len(value)), value)
-                    if len(parts) > PARTS_MAX:
-                        raise InvalidMessage(TOO_MANY_HEADERS)
             else:
                 queue = data[position:stop]
                 if not queue.isascii():
                     check_text(queue)
             position = stop
         else:
-            position = unknown.skip(data, position)
+            position = fields.skip(data, position)
+    else:
+        raise InvalidMessage(TOO_MANY_FIELDS)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     count = len(parts) // 4
@@ -173,41 +181,13 @@ def _enqueue_item(data: bytes, position: int, end: int, unknown: Unknown) -> Enq
     return queue, b"".join(parts)
 
 
-def map_entry(data: bytes, position: int, end: int, unknown: Unknown) -> tuple[bytes, bytes, bool]:
-    """A header's name and value; False where it holds anything else, which makes it no header."""
-    key = value = b""
-    known = True
-    plain = data[position:end].isascii()
-    while position < end:
-        tag = data[position]
-        if tag == 0x0A or tag == 0x12:
-            length = data[position + 1]
-            position += 2
-            if length >= 0x80:
-                length, position = read_length(data, position - 1)
-            stop = position + length
-            if stop > end:
-                raise InvalidMessage("a field is longer than its message")
-            text = data[position:stop]
-            if not plain:
-                check_text(text)
-            if tag == 0x0A:
-                key = text
-            else:
-                value = text
-            position = stop
-        else:
-            known = False
-            position = unknown.skip(data, position)
-    if position > end:
-        raise InvalidMessage("a field is longer than its message")
-    return key, value, known
-
-
-def _settle_item(data: bytes, position: int, end: int, unknown: Unknown) -> SettleItem:
+def _settle_item(data: bytes, position: int, end: int, fields: Fields) -> SettleItem:
     queue = id = error = b""
     plain = data[position:end].isascii()
-    while position < end:
+    for met in range(ITEM_FIELDS_MAX):
+        if position >= end:
+            fields.left -= met
+            break
         tag = data[position]
         if tag == 0x0A or tag == 0x12 or tag == 0x1A:
             length = data[position + 1]
@@ -228,79 +208,12 @@ def _settle_item(data: bytes, position: int, end: int, unknown: Unknown) -> Sett
                 error = text
             position = stop
         else:
-            position = unknown.skip(data, position)
+            position = fields.skip(data, position)
+    else:
+        raise InvalidMessage(TOO_MANY_FIELDS)
     if position > end:
         raise InvalidMessage("a field is longer than its message")
     return queue, id, error
-
-
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, position
-        shift += 7
-        if shift >= 70:
-            raise InvalidMessage("a number is longer than ten bytes")
-
-
-def read_length(data: bytes, position: int) -> tuple[int, int]:
-    """How long a field is: at most five bytes and 31 bits, as protobuf has it."""
-    length, end = read_varint(data, position)
-    if end - position > 5 or length > _LENGTH_MAX:
-        raise InvalidMessage("a field is longer than 2 GiB")
-    return length, end
-
-
-class Unknown:
-    """Fields of one request that this version does not know: passed over, so many at most."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self, fields_max: int = UNKNOWN_MAX) -> None:
-        self._left = fields_max
-
-    def count(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise InvalidMessage("it holds far too many fields")
-
-    def skip(self, data: bytes, position: int) -> int:
-        """Past a field.
-
-        A tag is at most 32 bits. One that is written with more bytes than it needs might be a field
-        that we do know: it is refused, since skipping it would lose what the client meant.
-        """
-        self.count()
-        start = position
-        tag, position = read_varint(data, position)
-        kind = tag & 7
-        if tag > _TAG_MAX or position - start > 5:
-            raise InvalidMessage("a field's number is too large")
-        if position - start > 1 and data[position - 1] == 0:
-            raise InvalidMessage("a field's number is longer than it needs to be")
-        if tag >> 3 == 0:
-            raise InvalidMessage("a field has no number")
-        if kind == 0:
-            return read_varint(data, position)[1]
-        if kind == 1:
-            return position + 8
-        if kind == 2:
-            length, position = read_length(data, position)
-            return position + length
-        if kind == 5:
-            return position + 4
-        raise InvalidMessage("a field has a kind that is not in use")
-
-
-def check_text(text: bytes) -> None:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        raise InvalidMessage("a string is not UTF-8") from None
 
 
 # --- responses

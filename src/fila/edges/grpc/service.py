@@ -15,6 +15,7 @@ from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
 from fila.edges.grpc.message_codec import DeliveryEncoder, EnqueueItem, Fault, SettleItem
 from fila.edges.grpc.outflow import Stream
+from fila.edges.grpc.protobuf_reader import TEXT_BYTES_MAX
 from fila.edges.grpc.status import DONE, Status, of_queue
 from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.edges.queue_groups import by_queue, parse_ids, spread
@@ -256,7 +257,7 @@ def _not_found(queue: str, id: bytes) -> Fault:
 
 def _error_text(error: bytes) -> str:
     """As much of it as FIBP can carry."""
-    return error[: message_codec.TEXT_BYTES_MAX].decode(errors="ignore")
+    return error[:TEXT_BYTES_MAX].decode(errors="ignore")
 
 
 METHODS: Final[dict[bytes, Method]] = {
