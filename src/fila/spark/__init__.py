@@ -2,6 +2,7 @@
 
     session   a Spark session, embedded or on a cluster      java     where its JVM comes from
     source    format("fila"): queues as DataFrames           jobs     archive, replay, import, …
+    journal_source  format("fila-journal"): the journal as a stream
     events    the journal as one DataFrame                   keys     what a key held, by window
     fairness, delays, latency, funnel, errors                the reports
     compact, whatif (trace, replay), doctor                  jobs that do more than read
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("fila")` known to a session that did not find it by itself."""
+    """Make `format("fila")` and `format("fila-journal")` known to a session that did not find
+    them by itself."""
+    from fila.spark.journal_source.data_source import JournalDataSource
     from fila.spark.source.data_source import FilaDataSource
 
     spark.dataSource.register(FilaDataSource)
+    spark.dataSource.register(JournalDataSource)

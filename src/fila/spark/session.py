@@ -166,7 +166,7 @@ def package_zip() -> Path:
     root = Path(__file__).resolve().parents[2]
     target = Path(tempfile.mkdtemp(prefix="fila-spark-")) / "fila.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in ("fila", "pyspark_fila"):
+        for package in ("fila", "pyspark_fila", "pyspark_fila_journal"):
             for path in sorted((root / package).rglob("*")):
                 if path.suffix in (".py", ".json", ".lua"):
                     archive.write(path, str(path.relative_to(root)))
