@@ -1,3 +1,6 @@
+import pytest
+
+
 def test_a_setting_is_set_and_read_back(fila):
     result = fila("config", "set", "limits.a", "10,20")
     assert (result.code, result.out) == (0, 'Set "limits.a" = "10,20"\n')
@@ -7,7 +10,7 @@ def test_a_setting_is_set_and_read_back(fila):
 
 def test_an_unknown_setting_is_not_set(fila):
     result = fila("config", "get", "nothing.here")
-    assert (result.code, result.out) == (0, "nothing.here: (not set)\n")
+    assert (result.code, result.out) == (1, "nothing.here: (not set)\n")
 
 
 def test_an_empty_value_removes_a_setting(fila):
@@ -44,3 +47,21 @@ def test_control_characters_of_a_value_are_shown_escaped(fila):
     fila("config", "set", "banner", "\x1b[2J")
     assert fila("config", "get", "banner").out == "banner: \\x1b[2J\n"
     assert fila("config", "get", "banner", "--json").document["value"] == "\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("key", "family"),
+    [("throtle.stripe", "throttle."), ("trottle:stripe:rate", "throttle:"), ("lau:q:x", "lua:")],
+)
+def test_a_setting_with_nearly_the_name_of_one_that_the_broker_reads_is_remarked_on(
+    fila, key, family
+):
+    result = fila("config", "set", key, "5")
+    assert result.code == 0 and f"begin with {family};" in result.err
+    fila("config", "set", key, "")
+
+
+@pytest.mark.parametrize("key", ["hook.fine", "max_retries", "feature:flow"])
+def test_other_settings_are_taken_as_they_are(fila, key):
+    assert fila("config", "set", key, "5").err == ""
+    fila("config", "set", key, "")

@@ -236,3 +236,56 @@ def test_contexts_live_in_the_home_directory_without_xdg(run, tmp_path, monkeypa
     run("context", "set", "a", "--addr", "b:1")
     saved = json.loads((tmp_path / ".config" / "fila" / "contexts.json").read_text())
     assert saved == {"current": "default", "contexts": {"a": {"addr": "b:1"}}}
+
+
+def test_the_environment_names_the_certificates(monkeypatch):
+    monkeypatch.setenv("FILA_TLS", "1")
+    monkeypatch.setenv("FILA_TLS_CA_CERT", "ca.pem")
+    monkeypatch.setenv("FILA_TLS_CERT", "c.pem")
+    monkeypatch.setenv("FILA_TLS_KEY", "k.pem")
+    found = resolved()
+    assert (found.tls, found.tls_ca, found.tls_cert, found.tls_key) == (
+        True, "ca.pem", "c.pem", "k.pem",
+    )  # fmt: skip
+    assert resolved(tls_ca_cert="other.pem").tls_ca == "other.pem"
+
+
+def test_a_switch_that_says_neither_yes_nor_no_is_a_usage_error(run, monkeypatch):
+    monkeypatch.setenv("FILA_TLS", "maybe")
+    assert run("queue", "list").code == 2
+
+
+def test_an_empty_api_key_is_a_usage_error(run, broker):
+    result = run("--addr", broker, "--api-key", "", "queue", "list")
+    assert result.code == 2 and "--api-key is empty" in result.err
+
+
+def test_the_dashboards_port_is_told_from_the_brokers(run):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        import threading
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        result = run("--addr", f"127.0.0.1:{server.getsockname()[1]}", "queue", "list")
+        thread.join()
+    assert result.code == 1 and "HTTP" in result.err and "5555" in result.err
+
+
+def test_a_context_is_shown_and_deleted(run, monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    run("context", "set", "prod", "--addr", "broker:1", "--tls", "--api-key", "secret")
+    run("context", "use", "prod")
+    told = run("context", "show")
+    assert "prod (current)" in told.out and "broker:1" in told.out and "secret" not in told.out
+    assert run("context", "show", "default", "--json").document["current"] is False
+    assert run("context", "delete", "prod", "--json").document == {
+        "deleted": "prod", "current": "default",
+    }  # fmt: skip
+    assert run("context", "show", "prod").code == 1
+    assert run("context", "delete", "default").code == 1

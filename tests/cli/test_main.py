@@ -45,7 +45,25 @@ def test_the_version_is_told_both_ways(run):
 def test_what_is_not_understood_is_a_usage_error(run, argv):
     result = run(*argv)
     assert (result.code, result.out) == (2, "")
-    assert "usage: fila" in result.err
+    if not argv:
+        assert "usage: fila" in result.err  # all there is to do
+        return
+    error, hint = result.err.splitlines()
+    assert error.startswith("Error: ") and hint.startswith("Hint: ") and "--help`" in hint
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (("queu", "list"), "queue"),
+        (("queue", "lst"), "list"),
+        (("queue", "create", "q", "--visibilty-timeout", "5s"), "--visibility-timeout"),
+        (("completion", "bsh"), "bash"),
+    ],
+    ids=" ".join,
+)
+def test_what_was_probably_meant_is_named(run, argv, meant):
+    assert f"did you mean {meant}?" in run(*argv).err
 
 
 @pytest.mark.parametrize(("path", "each"), PARSERS)

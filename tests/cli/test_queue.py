@@ -167,6 +167,8 @@ def test_the_visibility_timeout_is_the_brokers_to_judge(fila):
     refused = fila("queue", "create", "fast", "--visibility-timeout", "5")
     assert refused.code == 1 and refused.err.startswith("Error: visibility timeout: 5 ms")
     assert fila("queue", "create", "odd", "--visibility-timeout", "soon").code == 2
+    named = fila("queue", "create", "odd", "--on-enqueue", "policy.lua")
+    assert named.code == 2 and "write @policy.lua" in named.err
 
 
 def test_a_hostile_name_is_shown_escaped_and_exact_in_json(fila):

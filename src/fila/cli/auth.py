@@ -7,11 +7,10 @@ import time
 from datetime import UTC, datetime
 
 from fila.cli import connection
+from fila.cli.durations import seconds
 from fila.cli.failure import usage
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown, table
-
-_UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -39,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
     create.add_argument("--name", dest="named", metavar="NAME", help="the same, as an option")
     create.add_argument("--superadmin", action="store_true", help="it may do everything")
     create.add_argument(
-        "--expires-in", metavar="TIME", default="", help="for example 90s, 15m, 12h, 30d"
+        "--expires-in", metavar="TIME", type=seconds, help="for example 90s, 15m, 12h, 30d"
     )
     create.add_argument(
         "--expires-at", metavar="MS", default="", help="milliseconds since 1970-01-01 UTC"
@@ -191,7 +190,7 @@ def _expiry_ms(args: argparse.Namespace) -> int:
     if args.expires_in and args.expires_at:
         raise usage("use --expires-in or --expires-at, not both")
     if args.expires_in:
-        return int(time.time() * 1000) + 1000 * _seconds(args.expires_in)
+        return int(1000 * (time.time() + args.expires_in))
     if not args.expires_at:
         return 0
     if not args.expires_at.isdigit():
@@ -204,13 +203,6 @@ def _permission(text: str) -> tuple[str, str]:
     if not colon:
         raise usage(f'"{text}" is not kind:pattern, for example produce:orders')
     return kind, pattern
-
-
-def _seconds(text: str) -> int:
-    number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS_S or not number.isdigit() or not int(number):
-        raise usage(f'"{text}" is not a time such as 90s, 15m, 12h or 30d')
-    return int(number) * _UNITS_S[unit]
 
 
 def _day(ms: int) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from fila.cli import connection
+from fila.cli.failure import EXIT_FAILED
 from fila.cli.options import Subparsers, command, verbs
-from fila.cli.output import say, say_json, shown
+from fila.cli.output import note, say, say_json, shown
+
+# How the names of settings begin that mean something to the broker itself.
+FAMILIES: Final = ("throttle.", "throttle:", "lua:")
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -34,7 +39,13 @@ def add_parser(subparsers: Subparsers) -> None:
     set_.add_argument("key", metavar="KEY", help="the name of the setting")
     set_.add_argument("value", metavar="VALUE", help="any text; empty removes the setting")
 
-    get = command(inner, "get", "show one setting", examples="  fila config get max_retries")
+    get = command(
+        inner,
+        "get",
+        "show one setting",
+        about="Show one setting. The exit code is 1 if it is not set.",
+        examples="  fila config get max_retries",
+    )
     get.add_argument("key", metavar="KEY", help="the name of the setting")
 
     list_ = command(
@@ -61,7 +72,26 @@ def _set(args: argparse.Namespace) -> int:
         say_json({"key": args.key, "value": args.value or None})
     else:
         say(f'Set "{shown(args.key)}" = "{shown(args.value)}"')
+    near = _near_family(args.key)
+    if near and args.value:
+        note(
+            f"Note: the broker itself reads settings that begin with {near}; "
+            f'"{shown(args.key)}" is for hooks alone'
+        )
     return 0
+
+
+def _near_family(key: str) -> str:
+    """The family of settings the broker reads whose name this one nearly has, or nothing."""
+    import difflib
+    import re
+
+    head = re.match(r"[^.:]*[.:]?", key)
+    word = head[0] if head else ""
+    if word in FAMILIES:
+        return ""
+    near = difflib.get_close_matches(word, FAMILIES, 1, cutoff=0.7)
+    return near[0] if near else ""
 
 
 def _get(args: argparse.Namespace) -> int:
@@ -71,7 +101,7 @@ def _get(args: argparse.Namespace) -> int:
         say_json({"key": args.key, "value": value})
     else:
         say(f"{shown(args.key)}: {'(not set)' if value is None else shown(value)}")
-    return 0
+    return EXIT_FAILED if value is None else 0
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -30,18 +30,21 @@ class Target(NamedTuple):
 
 def target(args: argparse.Namespace) -> Target:
     """The broker these arguments, this environment and the current context name."""
-    given = args.addr or os.environ.get("FILA_ADDR")
+    if args.api_key == "":
+        raise usage("--api-key is empty; leave it out to connect without a key")
+    environment = os.environ.get
+    given = args.addr or environment("FILA_ADDR")
     # A context belongs to its address: its key and certificates go to no other broker.
     saved = {} if given else context.current_settings()
     addr = given or saved.get("addr") or DEFAULT_ADDR
     bare = _without_scheme(addr)
     found = Target(
         bare,
-        bool(args.tls or saved.get("tls")),
-        args.tls_ca_cert or saved.get("tls_ca_cert"),
-        args.tls_cert or saved.get("tls_cert"),
-        args.tls_key or saved.get("tls_key"),
-        args.api_key or os.environ.get("FILA_API_KEY") or saved.get("api_key"),
+        bool(args.tls or _switch("FILA_TLS") or saved.get("tls")),
+        args.tls_ca_cert or environment("FILA_TLS_CA_CERT") or saved.get("tls_ca_cert"),
+        args.tls_cert or environment("FILA_TLS_CERT") or saved.get("tls_cert"),
+        args.tls_key or environment("FILA_TLS_KEY") or saved.get("tls_key"),
+        args.api_key or environment("FILA_API_KEY") or saved.get("api_key"),
     )
     if bool(found.tls_cert) != bool(found.tls_key):
         raise usage("--tls-cert and --tls-key belong together: give both or neither")
@@ -91,6 +94,14 @@ def _unreachable(where: Target, text: str) -> Failure:
             f"is fila-server running on {where.addr}? --addr or FILA_ADDR names another broker",
         )
     return Failure(text)
+
+
+def _switch(name: str) -> bool:
+    """Whether a variable of the environment says yes."""
+    text = os.environ.get(name, "").lower()
+    if text not in ("", "0", "1", "false", "true", "no", "yes"):
+        raise usage(f"{name}={text} is neither yes nor no; use 1 or 0")
+    return text in ("1", "true", "yes")
 
 
 def _without_scheme(addr: str) -> str:

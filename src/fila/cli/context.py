@@ -1,4 +1,4 @@
-"""`fila context list|use|set`: brokers by name.
+"""`fila context list|show|use|set|delete`: brokers by name.
 
 Owns the contexts file, `$XDG_CONFIG_HOME/fila/contexts.json` or `~/.config/fila/contexts.json`:
 
@@ -41,6 +41,14 @@ def add_parser(subparsers: Subparsers) -> None:
         about="List contexts; * marks the current one. API keys are not shown.",
         examples="  fila context list",
     )
+    show = command(
+        inner,
+        "show",
+        "show one context, the current one unless another is named",
+        about="Show one context, the current one unless another is named. Its key is not shown.",
+        examples="  fila context show\n  fila context show prod --json",
+    )
+    show.add_argument("name", metavar="NAME", nargs="?", help="a context of the list")
     use = command(
         inner,
         "use",
@@ -58,13 +66,25 @@ def add_parser(subparsers: Subparsers) -> None:
         "  fila context set staging --addr staging:5555",
     )
     set_.add_argument("name", metavar="NAME", help="what to call it")
+    delete = command(
+        inner,
+        "delete",
+        "forget a context",
+        about="Forget a context. If it is the current one, `default` becomes current.",
+        examples="  fila context delete staging",
+    )
+    delete.add_argument("name", metavar="NAME", help="a context of the list")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.verb == "list":
         return _list(args)
+    if args.verb == "show":
+        return _show(args)
     if args.verb == "use":
         return _use(args)
+    if args.verb == "delete":
+        return _delete(args)
     return _set(args)
 
 
@@ -100,13 +120,54 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _show(args: argparse.Namespace) -> int:
+    book = _read()
+    name = args.name or book["current"]
+    document = _document(name, _known(book, name))
+    current = name == book["current"]
+    if args.json:
+        say_json({**document, "current": current})
+        return 0
+    say(f"Context : {shown(name)}{' (current)' if current else ''}")
+    say(f"Broker  : {shown(document['addr'])}")
+    say(f"TLS     : {'yes' if document['tls'] else 'no'}")
+    for field, label in (("tls_ca_cert", "CA"), ("tls_cert", "Cert"), ("tls_key", "Key")):
+        if document[field]:
+            say(f"{label:<8}: {shown(document[field])}")
+    say(f"API key : {'set' if document['api_key_set'] else 'none'}")
+    return 0
+
+
+def _delete(args: argparse.Namespace) -> int:
+    book = _read()
+    _known(book, args.name)
+    if args.name not in book["contexts"]:
+        raise Failure(f'context "{args.name}" is always there and cannot be deleted')
+    del book["contexts"][args.name]
+    if book["current"] == args.name:
+        book["current"] = DEFAULT_CONTEXT
+    _write(book)
+    if args.json:
+        say_json({"deleted": args.name, "current": book["current"]})
+    else:
+        say(f'Deleted context "{shown(args.name)}"; the current one is "{shown(book["current"])}"')
+    return 0
+
+
+def _known(book: dict[str, Any], name: str) -> dict[str, Any]:
+    """What a context says; a failure if there is none of that name."""
+    if name not in book["contexts"] and name != DEFAULT_CONTEXT:
+        raise Failure(
+            f'context "{name}" does not exist',
+            f"`fila context set {name} --addr HOST:PORT` writes it down",
+        )
+    found: dict[str, Any] = book["contexts"].get(name, {})
+    return found
+
+
 def _use(args: argparse.Namespace) -> int:
     book = _read()
-    if args.name not in book["contexts"] and args.name != DEFAULT_CONTEXT:
-        raise Failure(
-            f'context "{args.name}" does not exist',
-            f"`fila context set {args.name} --addr HOST:PORT` writes it down",
-        )
+    _known(book, args.name)
     book["current"] = args.name
     _write(book)
     if args.json:

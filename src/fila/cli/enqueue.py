@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fila.cli import connection
+from fila.cli.durations import milliseconds
 from fila.cli.failure import Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, whole_number
 from fila.cli.output import count_of, note, say, say_json, shown
@@ -61,10 +62,10 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--delay",
-        metavar="MS",
-        type=whole_number(0, "a number of milliseconds"),
+        metavar="TIME",
+        type=milliseconds(),
         default=0,
-        help="let the messages become ready so many milliseconds later",
+        help="let the messages become ready so much later: 500ms, 30s, 5m; a bare number is in ms",
     )
     parser.add_argument(
         "--idempotency-key",

@@ -33,7 +33,7 @@ from fila.cli import (
     top,
     version,
 )
-from fila.cli.options import HelpFormat, add_common_everywhere
+from fila.cli.options import HelpFormat, Parser, add_common_everywhere
 
 # Every module here offers `add_parser(subparsers)` and `run(args) -> int`.
 COMMANDS: Final[dict[str, ModuleType]] = {
@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line; the reference and the completions are made from it."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="fila",
         description="Talk to a Fila broker: queues, messages, settings.",
         epilog="""examples:
@@ -96,7 +96,8 @@ def parser() -> argparse.ArgumentParser:
   fila queue inspect orders
   fila --addr broker:5555 queue list --json
 
-`fila COMMAND --help` says more. FILA_ADDR and FILA_API_KEY stand in for --addr and --api-key.""",
+`fila COMMAND --help` says more. FILA_ADDR, FILA_API_KEY, FILA_TLS and FILA_TLS_* stand in
+for --addr, --api-key, --tls and --tls-*.""",
         formatter_class=HelpFormat,
         allow_abbrev=False,
     )

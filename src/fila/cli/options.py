@@ -7,8 +7,11 @@ the contexts is `connection`'s part.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+from fila.cli.failure import EXIT_USAGE
 
 DEFAULT_ADDR: Final = "localhost:5555"
 
@@ -25,20 +28,37 @@ _COMMON: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
             "a leading http:// or https:// is dropped",
         },
     ),
-    ("--tls", {"action": "store_true", "help": "encrypt the connection"}),
+    ("--tls", {"action": "store_true", "help": "encrypt the connection (FILA_TLS=1)"}),
     (
         "--tls-ca-cert",
-        {"metavar": "FILE", "help": "trust this CA instead of the system's; implies --tls"},
+        {
+            "metavar": "FILE",
+            "help": "trust this CA instead of the system's; implies --tls (FILA_TLS_CA_CERT)",
+        },
     ),
     (
         "--tls-cert",
-        {"metavar": "FILE", "help": "certificate to show to the broker; needs --tls-key"},
+        {
+            "metavar": "FILE",
+            "help": "certificate to show to the broker; needs --tls-key (FILA_TLS_CERT)",
+        },
     ),
-    ("--tls-key", {"metavar": "FILE", "help": "private key of --tls-cert"}),
+    ("--tls-key", {"metavar": "FILE", "help": "private key of --tls-cert (FILA_TLS_KEY)"}),
     ("--api-key", {"metavar": "KEY", "help": "key to authenticate with (FILA_API_KEY)"}),
     ("--json", {"action": "store_true", "help": "print JSON instead of text"}),
 )
 COMMON_NAMES: Final = frozenset(name for name, _ in _COMMON)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what was not understood in one line, what may have been meant, and where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"`{self.prog} --help` shows the options"
+        near = _meant(self, message)
+        if near:
+            hint = f"did you mean {near}? {hint}"
+        self.exit(EXIT_USAGE, f"Error: {_plain(message)}\nHint: {hint}\n")
 
 
 class HelpFormat(argparse.RawDescriptionHelpFormatter):
@@ -102,6 +122,35 @@ def walk(
     yield path, parser
     for name, child in children(parser).items():
         yield from walk(child, (*path, name))
+
+
+def _meant(parser: argparse.ArgumentParser, message: str) -> str:
+    """The known word nearest to one that was not understood, or nothing."""
+    import difflib
+
+    _, unknown, rest = message.partition("unrecognized arguments: ")
+    if unknown:
+        word = next((part for part in rest.split() if part.startswith("-")), "")
+        options = {name for _, each in walk(parser, ()) for name in each._option_string_actions}
+        known = sorted(options)
+    else:
+        found = re.search(r"invalid choice: '([^']*)'", message)
+        word = found[1] if found else ""
+        known = [*children(parser), *_choices(parser)]
+    near = difflib.get_close_matches(word.partition("=")[0], known, 1) if word else []
+    return near[0] if near else ""
+
+
+def _choices(parser: argparse.ArgumentParser) -> list[str]:
+    return [str(choice) for action in parser._actions for choice in action.choices or ()]
+
+
+def _plain(message: str) -> str:
+    """argparse's words without its list of everything there is."""
+    found = re.match(r"argument COMMAND: invalid choice: ('[^']*')", message)
+    if found:
+        return f"there is no command {found[1]}"
+    return message.replace("the following arguments are required: COMMAND", "a command is missing")
 
 
 def whole_number(low: int, what: str) -> Callable[[str], int]:

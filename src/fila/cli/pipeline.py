@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli import pipeline_jobs
+from fila.cli.durations import seconds
 from fila.cli.failure import EXIT_FAILED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import note, say, say_json, shown, table
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_JOURNAL: Final = "data/journal"
 _PAIRS: Final = ("weight", "rate")  # options that are given as NAME=VALUE, several times
-_UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -109,7 +109,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     _window(report)
     _top(report)
-    pipeline_jobs.add_parsers(verb, _pair, _duration_s)
+    pipeline_jobs.add_parsers(verb, _pair, seconds)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -254,7 +254,7 @@ def _window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--window",
         metavar="TIME",
-        type=_duration_s,
+        type=seconds,
         default=0.0,
         help="length of a window: 5s, 1m (default: some sixty windows)",
     )
@@ -343,16 +343,9 @@ def _pair(what: str, kind: Callable[[str], Any] = str) -> Callable[[str], tuple[
     return read
 
 
-def _duration_s(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
-    if found is None or float(found[1]) <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 5s, 2m, 1h or 7d")
-    return float(found[1]) * _UNITS_S[found[2] or "s"]
-
-
 def _moment(text: str) -> datetime:
     if re.fullmatch(r"\d+(?:\.\d+)?[smhd]", text):
-        return datetime.now(UTC) - timedelta(seconds=_duration_s(text))
+        return datetime.now(UTC) - timedelta(seconds=seconds(text))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fila.cli import connection, pause_purge, pauses, peek, stats
-from fila.cli.options import Subparsers, command, verbs, whole_number
+from fila.cli.durations import milliseconds
+from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
 
@@ -28,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "keys, on_failure(msg) whether it is retried or dead-lettered. A SCRIPT that begins\n"
         "with @ names a file.",
         examples="  fila queue create orders\n"
-        "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60000\n"
+        "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60s\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
         "  end'",
@@ -38,11 +39,11 @@ def add_parser(subparsers: Subparsers) -> None:
     create.add_argument("--on-failure", metavar="SCRIPT", help="Lua, or @FILE")
     create.add_argument(
         "--visibility-timeout",
-        metavar="MS",
-        type=whole_number(0, "a number of milliseconds"),
+        metavar="TIME",
+        type=milliseconds(),
         default=0,
-        help="how long a consumer may keep a message before it is retried; at least 1000 "
-        "(0, the default, stands for 30000)",
+        help="how long a consumer may keep a message before it is retried; 1s or more, a bare "
+        "number is in ms (0, the default, stands for 30s)",
     )
 
     delete = command(

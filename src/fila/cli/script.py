@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from fila.cli.failure import Failure, unreadable
+from fila.cli.failure import Failure, unreadable, usage
 
 
 def script(text: str | None) -> str | None:
     """The script itself, or the contents of the file that @ names."""
-    if text is None or not text.startswith("@"):
+    if text is None:
+        return None
+    if not text.startswith("@"):
+        if text.endswith(".lua") and "\n" not in text:
+            raise usage(f"{text} is a file's name, not Lua; write @{text} to read the file")
         return text
     path = text[1:]
     try:

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fila.cli import connection
+from fila.cli.durations import milliseconds
 from fila.cli.explain import keys_table, paused_text
-from fila.cli.options import Subparsers, command, whole_number
+from fila.cli.options import Subparsers, command
 from fila.cli.output import say, say_json, shown, table
 
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -41,10 +42,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--once", action="store_true", help="print once and end")
     parser.add_argument(
         "--interval",
-        metavar="MS",
-        type=whole_number(100, "a number of milliseconds, at least 100"),
+        metavar="TIME",
+        type=milliseconds(100),
         default=1_000,
-        help="how often to look (default: 1000)",
+        help="how often to look: 500ms, 5s; a bare number is in ms (default: 1s)",
     )
 
 

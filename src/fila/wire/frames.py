@@ -27,6 +27,7 @@ HEADER_BYTES: Final = 10
 _HEADER: Final = Struct(">IBBI")
 _LENGTH: Final = Struct(">I")
 _COUNTED_BYTES: Final = 6  # opcode, flags and request id are part of `length`
+_HTTP_LENGTH: Final = int.from_bytes(b"HTTP", "big")  # how an HTTP answer begins
 
 # (opcode, request id, body)
 Frame = tuple[int, int, bytes]
@@ -178,6 +179,8 @@ class FrameDecoder:
         if length < _COUNTED_BYTES:
             message = f"frame length {length} is shorter than its {_COUNTED_BYTES}-byte header"
             request_id = 0
+        elif length == _HTTP_LENGTH:
+            message = "they are HTTP's; the broker's own port is another one (5555 by default)"
         else:
             message = f"frame of {length} bytes exceeds the limit of {self.frame_bytes_max}"
         self._report(message, request_id, True)
