@@ -17,7 +17,6 @@ from tests.security.certificates import OPENSSL
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 BLOCK = re.compile(r"^```(bash|toml|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BOOTSTRAP = "0123456789abcdef"
 
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 
@@ -41,7 +40,7 @@ class Reader:
         command = shell if language == "bash" else [sys.executable, "-c"]
         done = subprocess.run(
             [*command, block],
-            env=self.environ | {"FILA_BOOTSTRAP_APIKEY": BOOTSTRAP},
+            env=self.environ,
             cwd=self.place,
             capture_output=True,
             text=True,
@@ -51,8 +50,11 @@ class Reader:
         assert done.returncode == 0, f"{block}\n--- said\n{done.stdout}{done.stderr}"
         return done.stdout
 
+    def bootstrap_key(self) -> str:
+        return (self.place / "bootstrap.key").read_text().strip()
+
     def start(self, bootstrap: bool) -> None:
-        own = {"bootstrap_apikey": BOOTSTRAP} if bootstrap else {}
+        own = {"bootstrap_apikey": self.bootstrap_key()} if bootstrap else {}
         self.server = ServerProcess(self.place / "data", own).start()
         self.address = f"localhost:{self.server.endpoint[1]}"
 
@@ -75,11 +77,12 @@ def test_the_page_secures_a_broker(reader: Reader) -> None:
     for language, block in blocks:
         if language == "toml":
             (reader.place / "fila.toml").write_text(block)
-            reader.start(bootstrap=True)
             continue
         if language == "python":
             block = block.replace("TOKEN", tokens["billing"])
         said = reader.run(language, block)
+        if "> bootstrap.key" in block:
+            reader.start(bootstrap=True)
         tokens |= dict(re.findall(r'Created API key "(\w+)"\n.*\nToken      : (\w+)', said))
     assert set(tokens) == {"ops", "billing"}
 
@@ -97,7 +100,8 @@ def test_the_page_secures_a_broker(reader: Reader) -> None:
             FilaClient(reader.address, reconnect=False, connect_timeout=3, **options)  # type: ignore[arg-type]
     reader.stop()
     reader.start(bootstrap=False)
+    bootstrap = reader.bootstrap_key()
     with pytest.raises(FilaError):
-        FilaClient(reader.address, reconnect=False, api_key=BOOTSTRAP, **tls, **pair)  # type: ignore[arg-type]
+        FilaClient(reader.address, reconnect=False, api_key=bootstrap, **tls, **pair)  # type: ignore[arg-type]
     with FilaClient(reader.address, api_key=tokens["ops"], **tls, **pair) as client:  # type: ignore[arg-type]
         assert [one.name for one in client.list_queues()] == ["orders", "orders.dlq"]
