@@ -3,6 +3,7 @@
 By our own reading of grpcurl, which is always there, and by the program itself (`make tools`).
 """
 
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import fila.grpc
 from tests.e2e.process import Broker
 from tests.tools import tool
 
@@ -69,3 +71,37 @@ def test_a_key_is_given_as_the_docs_say(
         assert "Unauthenticated" in run(program, f"-plaintext {call}").stderr
         done = run(program, f"-plaintext -H 'authorization: Bearer root' {call}")
         assert done.returncode == 0, done.stderr
+
+
+def test_the_python_program_in_the_docs_works(own_broker: Callable[..., Broker]) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    with own_broker() as broker:
+        host, port = broker.address
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace("localhost:5555", f"{host}:{port}")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    stored, shown, acknowledged = done.stdout.splitlines()
+    assert shown == f"{stored.removeprefix('stored ')} b'hello'"
+    assert acknowledged == "acknowledged True"
+
+
+def test_every_service_has_a_stub_with_all_its_methods() -> None:
+    class Channel:
+        """Names what it was asked for; a stub calls nothing when it is made."""
+
+        def __getattr__(self, kind: str) -> Callable[..., str]:
+            return lambda path, **_: f"{kind} {path}"
+
+    channel = Channel()
+    service = fila.grpc.FilaServiceStub(channel)
+    assert service.Consume == "unary_stream /fila.v1.FilaService/Consume"
+    assert service.StreamEnqueue == "stream_stream /fila.v1.FilaService/StreamEnqueue"
+    assert fila.grpc.FilaAdminStub(channel).GetStats == "unary_unary /fila.v1.FilaAdmin/GetStats"
+    assert fila.grpc.FilaBulkStub(channel).Release == "unary_unary /fila.v1.FilaBulk/Release"
+    with pytest.raises(AttributeError, match="FilaBulkStub has no method Enqeue"):
+        _ = fila.grpc.FilaBulkStub(channel).Enqeue
