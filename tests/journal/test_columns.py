@@ -21,7 +21,7 @@ from fila.core.command import (
     Nack,
     SetConfig,
 )
-from fila.core.trail import Trail
+from fila.core.trail import NOT_KNOWN, Trail
 from fila.core.verdict import Assignment, FailureVerdict
 from fila.journal import files
 from fila.journal.columns import compact_batch, events_batch, trails_batch
@@ -165,3 +165,23 @@ def test_words_kept_by_number_are_text_for_every_reader(tmp_path: Path) -> None:
     assert sealed.read().to_pylist() == plain.to_pylist()
     assert sealed.schema_arrow == plain.schema
     assert sealed.schema_arrow.metadata == plain.schema.metadata
+
+
+def test_what_may_go_is_null_where_it_is_not_known_and_the_ring_is_told() -> None:
+    driven = Turns(journal=True)
+    driven.create("q")
+    driven.turn(driven.messages("q", b"a", 3))
+    visit = driven.trail
+    driven.consume("q", prefetch=3)
+    delivered = driven.trail
+    delivered.visits[2] = NOT_KNOWN  # as if the store had to be asked, and could not be yet
+    rows = trails_batch([visit, delivered], 1, "b", 1).to_pylist()
+    seen = [
+        (row["event"], row["key_eligible"], row["ring_delta"], row["queue_delivered"])
+        for row in rows
+        if row["fairness_key"]
+    ]
+    assert seen == [
+        ("enqueued", 1, 1, 0), ("enqueued", 2, 0, 0), ("enqueued", 3, 0, 0),
+        ("delivered", None, 0, 1), ("delivered", 1, 0, 2), ("delivered", 0, -1, 3),
+    ]  # fmt: skip

@@ -25,6 +25,7 @@ class Auditor(Books):
         self.jobs = Jobs()
         self.turn = Record(0)
         self.durable_ns = 0  # the newest time the disk knows of
+        self.rings = events.Rings()
 
     def replay(self, turn: Record) -> None:
         """Follow one turn, and check everything about it."""
@@ -33,7 +34,7 @@ class Auditor(Books):
         self.now = max(self.now, turn.now_ns)
         if turn.wrote:
             self.durable_ns = self.now
-        self.events = iter(turn.events)
+        self.events = self.rings.follow(turn.events)
         self.told = []
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
@@ -64,6 +65,7 @@ class Auditor(Books):
         """The broker died and was loaded again: consumers are gone, leases stay."""
         self.now = max(now, self.durable_ns)
         self.timers = []
+        self.rings = events.Rings()
         self.jobs.restart()
         self.tokens.forget_ready()
         for queue in self.queues.values():

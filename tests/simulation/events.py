@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fila.core.effect import (
     EVENT_ACKED,
@@ -11,8 +11,10 @@ from fila.core.effect import (
     EVENT_CONSUMER_LEFT,
     EVENT_DEAD_LETTERED,
     EVENT_DELIVERED,
+    EVENT_DUE,
     EVENT_ENQUEUED,
     EVENT_EXPIRED,
+    EVENT_MOVED,
     EVENT_NACKED,
     EVENT_PARKED,
     EVENT_QUEUE_CREATED,
@@ -25,6 +27,7 @@ from fila.core.effect import (
     EVENT_WEIGHT_CHANGED,
     Event,
 )
+from fila.core.later import UNKNOWN
 from fila.core.waits import Waits
 
 from .model import Consumer, Key, Lane, Message, Queue
@@ -45,6 +48,7 @@ __all__ = [
     "EVENT_RELEASED",
     "EVENT_REQUEUED",
     "Event",
+    "Rings",
     "expect",
     "expect_consumer",
     "expect_delivered",
@@ -54,7 +58,50 @@ __all__ = [
 
 PROMISE = "journal"
 # Events of lanes, keys and queues, between those of messages.
-BESIDE = (EVENT_PARKED, EVENT_THROTTLED, EVENT_STALLED, EVENT_WEIGHT_CHANGED)
+BESIDE = (
+    EVENT_PARKED,
+    EVENT_THROTTLED,
+    EVENT_DUE,
+    EVENT_MOVED,
+    EVENT_STALLED,
+    EVENT_WEIGHT_CHANGED,
+)
+
+
+class Rings:
+    """Who takes part, as a reader of the journal knows it from the events alone."""
+
+    def __init__(self) -> None:
+        self._takes_part: dict[tuple[str, bytes], bool] = {}  # not there: not known yet
+        self._delivered: dict[str, int] = {}
+
+    def follow(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The same events, each checked against those before it."""
+        for event in events:
+            self._check(event)
+            yield event
+
+    def _check(self, event: Event) -> None:
+        queue = event.queue
+        if event.event == EVENT_QUEUE_CREATED:
+            self._delivered[queue] = 0
+            self._takes_part = {one: part for one, part in self._takes_part.items()
+                                if one[0] != queue}  # fmt: skip
+        if event.event == EVENT_DELIVERED:
+            self._delivered[queue] = self._delivered.get(queue, 0) + 1
+        if not event.fairness_key:
+            return
+        _same(
+            f"{event.event}: queue_delivered", event.queue_delivered, self._delivered.get(queue, 0)
+        )
+        place = (queue, event.fairness_key)
+        before = self._takes_part.get(place)
+        after = event.key_eligible != 0
+        self._takes_part[place] = after
+        expected = event.ring_delta if before is None else after - before
+        _same(f"{event.event} of {event.fairness_key!r}: ring_delta", event.ring_delta, expected)
+        if event.ring_delta and (event.ring_delta > 0) != after:
+            raise Violation(PROMISE, f"{event} tells of the ring what its count denies")
 
 
 def expect(
@@ -78,6 +125,7 @@ def expect(
     )
     _same(kind, seen, (key.queue.name, message.id, key.name, lane.throttle_keys))
     _same(f"{kind}: key_pending", event.key_pending, key.pending)
+    _check_eligible(event, key)
     if kind == EVENT_ACKED:
         return
     _same(
@@ -86,9 +134,6 @@ def expect(
         (message.attempts, message.weight, error, source, consumer),
     )
     _same(f"{kind}: enqueued_at", event.enqueued_ns, message.enqueued_ns)
-    low, high = _eligible(key)
-    if not low <= event.key_eligible <= high:
-        raise Violation(PROMISE, f"{kind}: key_eligible {event.key_eligible} not in {low}–{high}")
 
 
 def expect_delivered(
@@ -115,9 +160,7 @@ def expect_delivered(
         )
     if not len(sure) <= event.active_keys <= len(ready):
         raise Violation(PROMISE, f"active_keys {event.active_keys}, {len(sure)}–{len(ready)}")
-    low, high = _eligible(key, message, event.ts_ns)
-    if not low <= event.key_eligible <= high:
-        raise Violation(PROMISE, f"key_eligible {event.key_eligible} not in {low}–{high}")
+    _check_eligible(event, key, message)
 
 
 def expect_consumer(
@@ -143,27 +186,22 @@ def expect_no_more(events: Iterator[Event]) -> None:
             raise Violation(PROMISE, f"an event too many: {event}")
 
 
-def _eligible(key: Key, leaving: Message | None = None, now: int = 0) -> tuple[int, int]:
-    """Pending messages in lanes that surely may go, and in those that perhaps may."""
+def _check_eligible(event: Event, key: Key, leaving: Message | None = None) -> None:
+    """Messages that are due, in lanes that surely may go and in those that perhaps may."""
     low = high = 0
     for lane in key.lanes.values():
         if not lane.ready:
             continue
-        pending = lane.pending
+        due = len(lane.line) + sum(one.ready_ns <= event.ts_ns for one in lane.timed)
         if leaving is not None and lane is leaving.lane:
-            pending -= 1
-            if not _others_ready(lane, leaving, now):
-                continue
-        high += pending
+            due -= 1
+        high += due
+        # A message that falls due within the burst at the head holds back what is behind it.
         if lane.sure and not (leaving is not None and lane.throttle_keys):
-            low += pending
-    return low, high
-
-
-def _others_ready(lane: Lane, leaving: Message, now: int) -> bool:
-    if len(lane.line) > (not leaving.timed):
-        return True
-    return any(one.ready_ns <= now for one in lane.timed[:2] if one is not leaving)
+            low += 0 if lane.is_hazy(event.ts_ns) else due
+    told = event.key_eligible
+    if not (low <= told <= high or (told == UNKNOWN and high > 0)):
+        raise Violation(PROMISE, f"{event.event}: key_eligible {told} not in {low}–{high}")
 
 
 def _next(events: Iterator[Event], kind: str) -> Event:

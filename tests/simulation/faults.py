@@ -55,7 +55,7 @@ FAULTS = [
     fault(
         "the weight goes to another key",
         "fila.core.enqueuing:enqueue",
-        "state.set_weight(queue, lane.key, weight)",
+        "state.set_weight(queue, key, weight)",
         "state.set_weight(queue, next(iter(keys.values())), weight)",
     ),
     fault(
@@ -400,6 +400,31 @@ FAULTS = [
         "fila.core.waiting:parts_of",
         "own = now - since_ns - retry - no_consumer - throttled - turn",
         "own = now - since_ns - retry - throttled - turn",
+    ),
+    # --- the journal
+    fault(
+        "a message that waits for its time counts as one that may go",
+        "fila.core.eligible:eligible_in",
+        "lane.pending - waiting",
+        "lane.pending",
+    ),
+    fault(
+        "messages behind the horizon are not looked at for their time",
+        "fila.core.eligible:_look",
+        "if lane.horizon:",
+        "if False:",
+    ),
+    fault(
+        "nobody hears that a delayed key joined the ring",
+        "fila.core.readiness:fall_due",
+        "if state.journal and lane.state == LANE_READY:",
+        "if False:",
+    ),
+    fault(
+        "nobody hears that a parked key left the ring",
+        "fila.core.readiness:park",
+        "ring_delta = lane.key.active - was_active",
+        "ring_delta = 0",
     ),
     *TURN_FAULTS,
 ]

@@ -18,8 +18,8 @@ from __future__ import annotations
 from fila.core import rows
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.effect import Delivery
+from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
-from fila.core.events import eligible
 from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
 from fila.core.lease import Consumer, Lease
 from fila.core.pending import complete, fill_window
@@ -27,7 +27,7 @@ from fila.core.queue import Queue
 from fila.core.readiness import leave_line, make_unready, park, wake_waiters
 from fila.core.row_batch import PUT_LEASE
 from fila.core.state import MS, State
-from fila.core.trail import SPAN_DELIVERED
+from fila.core.trail import NOT_KNOWN, SPAN_DELIVERED
 from fila.core.waits import Waits
 
 
@@ -201,11 +201,19 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         if trail is not None:
             if len(entries) == taken:
                 trail.begin(SPAN_DELIVERED, now, consumer.id)
-            ready = eligible(key) if key.others else lane.pending
+            ring.handed_out += taken
             # What the lane still has waits for its time, unless it stays ready.
-            left_behind = 0 if lane_state == LANE_READY else lane.pending
+            ready = lane.pending if lane_state == LANE_READY else 0
+            if ready and lane.later is not None:
+                ready = eligible_in(lane, now)
+            if key.others:
+                ready = with_others(ready, key, now)
+            if ready < 0:
+                ready = NOT_KNOWN
             # The key itself still stands in the ring.
-            trail.visits += (taken, key.pending, ready, left_behind, ring.weight, ring.keys)
+            trail.visits += (
+                taken, key.pending, ready, ring.weight, ring.keys, ring.handed_out,
+            )  # fmt: skip
             trail.delivered_rows += taken
         if lane_state == LANE_READY:
             if key.others:

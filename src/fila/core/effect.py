@@ -68,6 +68,8 @@ EVENT_QUEUE_RESUMED: Final = "queue_resumed"
 EVENT_KEY_PAUSED: Final = "key_paused"
 EVENT_KEY_RESUMED: Final = "key_resumed"
 EVENT_PURGED: Final = "purged"
+EVENT_DUE: Final = "due"
+EVENT_MOVED: Final = "moved"
 
 
 class Event(NamedTuple):
@@ -83,7 +85,7 @@ class Event(NamedTuple):
     weight: int = 0
     throttle_keys: tuple[bytes, ...] = ()
     key_pending: int = 0  # after the event
-    key_eligible: int = 0  # after the event: pending in lanes that may go now
+    key_eligible: int = 0  # after the event: may go now; UNKNOWN: some, but not known how many
     active_weight_before: int = 0  # delivered: sum of the weights of the keys in the ring
     active_keys: int = 0
     since_ns: int = 0
@@ -97,3 +99,5 @@ class Event(NamedTuple):
     body_bytes: int = 0
     source_queue: str = ""
     key_leased: int = 0  # snapshot: leased messages of the key
+    ring_delta: int = 0  # 1: with this event its key joined the ring; -1: it left
+    queue_delivered: int = 0  # messages of the queue handed out up to the event, with it

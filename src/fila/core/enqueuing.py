@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fila.core import idempotency
 from fila.core.command import Enqueue, EnqueueKeyed
+from fila.core.eligible import eligible
 from fila.core.entry import STALL_NS, STAMP
-from fila.core.events import eligible
 from fila.core.pending import store
 from fila.core.queue import Queue
 from fila.core.state import State
@@ -15,6 +15,7 @@ from fila.core.trail import SPAN_ENQUEUED
 def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     now = state.now
     keys = queue.keys
+    ring = queue.ring
     delays = command.delays_ms
     at = 0
     trail = state.events if state.journal else None
@@ -31,23 +32,30 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         elif weight > weight_max:
             weight = weight_max
         key = keys.get(fairness_key)
-        lane = key.lanes.get(throttle_keys) if key is not None else None
-        if lane is None:
+        if key is not None:
+            lane = key.lanes.get(throttle_keys)
+            if lane is None:
+                lane = state.lane(queue, fairness_key, throttle_keys)
+        else:
             lane = state.lane(queue, fairness_key, throttle_keys)
-        if weight != lane.key.weight:
-            state.set_weight(queue, lane.key, weight)
+            key = lane.key
+        if weight != key.weight:
+            state.set_weight(queue, key, weight)
+        was_active = key.active
         entry = store(state, lane, id, 0, weight, now, body, delays[at] if delays else 0)
         at += 1
         if trail is not None:
-            own = lane.key
-            first = own.lane
+            first = key.lane
             ready = first.pending if first is not None else 0
-            if own.others:
-                ready = eligible(own)
+            if key.others or (first is not None and first.later is not None):
+                ready = eligible(key, now)
             if delays and entry[STALL_NS] < 0:
                 trail.enqueued_delayed.append((len(lanes), entry[STAMP]))
             lanes.append(lane)
-            numbers += (weight, len(body), own.pending, ready, queue.ring.keys)
+            joins = key.active - was_active
+            numbers += (
+                weight, len(body), key.pending, ready, ring.keys, joins, ring.handed_out,
+            )  # fmt: skip
     if trail is not None:
         trail.end()
     queue.counters.enqueued += at

@@ -2,16 +2,19 @@
 
     parked      a bucket is short: the lane's messages may not go any more
     throttled   the lane's wait for a bucket, an interval, recorded at its end
+    due         a lane that waited for its first message's time may go
+    moved       a message was redriven: what its key has left in the dead-letter queue
     stalled     no consumer had credit although messages waited, an interval, recorded at its end
 
-Parked and throttled tell what the key has ready after them, so that a reader knows at any moment
-which keys took part.
+Whatever lets a key join the ring or leave it is told with an event of that key, so that a reader
+knows at any moment which keys took part: `ring_delta` says which event it was.
 """
 
 from __future__ import annotations
 
 from fila.core import effect
 from fila.core.effect import Event
+from fila.core.eligible import eligible
 from fila.core.entry import (
     ATTEMPTS,
     BODY,
@@ -27,19 +30,9 @@ from fila.core.lane import Lane
 from fila.core.queue import Queue
 
 
-def eligible(key: FairnessKey) -> int:
-    """Pending messages of the key that stand in lanes which may go now."""
-    first = key.lane
-    if first is None:
-        return 0
-    count = first.pending
-    if key.others:
-        for _, _, lane in key.others:
-            count += lane.pending
-    return count
-
-
-def of_message(kind: str, lane: Lane, entry: Entry, now: int, error: str = "") -> Event:
+def of_message(
+    kind: str, lane: Lane, entry: Entry, now: int, error: str = "", ring_delta: int = 0
+) -> Event:
     """Something happened to this message of the lane."""
     key = lane.key
     since_ns = entry[SINCE_NS]
@@ -53,7 +46,7 @@ def of_message(kind: str, lane: Lane, entry: Entry, now: int, error: str = "") -
         entry[WEIGHT],
         lane.throttle_keys,
         key.pending,
-        eligible(key),
+        eligible(key, now),
         0,
         lane.queue.ring.keys,
         since_ns,
@@ -67,18 +60,28 @@ def of_message(kind: str, lane: Lane, entry: Entry, now: int, error: str = "") -
         len(entry[BODY]),
         "",
         0,
+        ring_delta,
+        lane.queue.ring.handed_out,
     )
     return tuple.__new__(Event, values)  # half the cost of calling Event
 
 
-def parked(lane: Lane, now: int) -> Event:
-    return _of_lane(effect.EVENT_PARKED, lane, now, 0)
+def parked(lane: Lane, now: int, ring_delta: int) -> Event:
+    return _of_lane(effect.EVENT_PARKED, lane, now, 0, ring_delta)
 
 
-def throttled(lane: Lane, now: int) -> Event:
+def throttled(lane: Lane, now: int, ring_delta: int = 0) -> Event:
     """Called when the lane is no longer parked; its clock still tells since when it was."""
     unstalled_ns = now - lane.queue.stall_at(now) - lane.parked_since
-    return _of_lane(effect.EVENT_THROTTLED, lane, now, now - unstalled_ns)
+    return _of_lane(effect.EVENT_THROTTLED, lane, now, now - unstalled_ns, ring_delta)
+
+
+def due(lane: Lane, now: int, ring_delta: int) -> Event:
+    return _of_lane(effect.EVENT_DUE, lane, now, 0, ring_delta)
+
+
+def moved(lane: Lane, now: int, ring_delta: int) -> Event:
+    return _of_lane(effect.EVENT_MOVED, lane, now, 0, ring_delta)
 
 
 def stalled(queue: Queue, now: int) -> Event:
@@ -100,11 +103,12 @@ def weight_changed(queue: Queue, key: FairnessKey, now: int) -> Event:
         fairness_key=key.name,
         weight=key.weight,
         key_pending=key.pending,
-        key_eligible=eligible(key),
+        key_eligible=eligible(key, now),
+        queue_delivered=queue.ring.handed_out,
     )
 
 
-def _of_lane(kind: str, lane: Lane, now: int, since_ns: int) -> Event:
+def _of_lane(kind: str, lane: Lane, now: int, since_ns: int, ring_delta: int) -> Event:
     key = lane.key
     return Event(
         now,
@@ -113,6 +117,8 @@ def _of_lane(kind: str, lane: Lane, now: int, since_ns: int) -> Event:
         fairness_key=key.name,
         throttle_keys=lane.throttle_keys,
         key_pending=key.pending,
-        key_eligible=eligible(key),
+        key_eligible=eligible(key, now),
         since_ns=since_ns,
+        ring_delta=ring_delta,
+        queue_delivered=lane.queue.ring.handed_out,
     )

@@ -113,7 +113,7 @@ class FairnessKey(Counted):
 
 
 class Ring:
-    __slots__ = ("clock", "head", "keys", "visits", "weight")
+    __slots__ = ("clock", "handed_out", "head", "keys", "visits", "weight")
 
     def __init__(self) -> None:
         self.head: FairnessKey | None = None  # whose visit is under way or comes next
@@ -123,6 +123,7 @@ class Ring:
         # times what passes while it stands in the ring, and a full round takes one quantum.
         self.clock = 0.0
         self.visits = 0
+        self.handed_out = 0  # messages, while events are recorded
 
     def join(self, key: FairnessKey) -> None:
         """A newcomer stands at the end: it waits for one visit of every other key."""

@@ -32,6 +32,7 @@ from fila.core.entry import (
     stamp_of,
     without_body,
 )
+from fila.core.later import Later
 from fila.core.rows import LAST_ID, MESSAGE_KEY, lane_prefix
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Lane(Sleeper):
         "head_throttled_ns",
         "horizon",
         "key",
+        "later",
         "leased",
         "ledger_position",
         "line_of",
@@ -92,6 +94,7 @@ class Lane(Sleeper):
         self.state = LANE_EMPTY
         self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
+        self.later: Later | None = None  # which of them wait for their time; None: not one
         self.leased = 0
         self.tail = 0  # stamp of the newest message that was stored without a delay
         self.window: deque[Entry] = deque()

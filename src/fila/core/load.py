@@ -224,6 +224,8 @@ def _load_head(state: State, lane: Lane) -> None:
         queue.keys_pending += 1
     key.pending += lane.pending
     queue.pending += lane.pending
+    if state.journal:
+        lane.later = state.times.unread
     if lane.horizon < lane.delivered:
         # Messages were handed back before ones that are still leased: those in between are read
         # now, so that the horizon lies above everything that was ever delivered.

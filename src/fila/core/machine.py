@@ -61,7 +61,7 @@ from fila.core.ledger import close_batch
 from fila.core.purging import Purgeable
 from fila.core.queue import Queue
 from fila.core.reader import Reader
-from fila.core.readiness import make_ready, wake_waiters
+from fila.core.readiness import fall_due, wake_waiters
 from fila.core.rejection import Rejection, queue_not_found
 from fila.core.settings import Settings
 from fila.core.snapshot import snapshot
@@ -120,7 +120,7 @@ class Machine(Applies):
                 state.now = at_ns
             owner = deadlines.pop()
             if isinstance(owner, Lane):
-                make_ready(state, owner)
+                fall_due(state, owner)
             elif isinstance(owner, Bucket):
                 wake_waiters(state, owner)
             elif isinstance(owner, Queue):
@@ -190,7 +190,7 @@ class Machine(Applies):
 
     def record_events(self, wanted: bool) -> None:
         """Whether the effects contain the journal's events."""
-        self.state.journal = wanted
+        self.state.record(wanted)
 
     def record_snapshot(self, keys_max: int) -> None:
         """Tell what every key holds, among this turn's events."""

@@ -12,6 +12,7 @@ from collections import deque
 from fila.core import effect, rows
 from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
 from fila.core.effect import Event
+from fila.core.eligible import eligible
 from fila.core.lane import LANE_PARKED, LANE_PAUSED, LANE_READY
 from fila.core.pause import Pause, Pauses
 from fila.core.queue import Queue
@@ -77,14 +78,19 @@ def pause_key(state: State, queue: Queue, command: PauseKey) -> int | Rejection:
     before = queue.key_pauses.get(name)
     pause = queue.key_pauses[name] = _begun(state, queue, command, before)
     _store(state, queue, name, pause)
-    _tell(state, effect.EVENT_KEY_PAUSED, queue, name, command.who, command.reason)
     key = queue.keys.get(name)
+    ring_delta = 0
     if key is not None:
         key.pause = pause
-        for lane in key.lanes.values():
-            if lane.state in (LANE_READY, LANE_PARKED):
-                make_unready(state, lane, LANE_PAUSED)
+        was_active = key.active
+        # Those in the ring last: that the key left it is told with its pause.
+        for before_state in (LANE_PARKED, LANE_READY):
+            for lane in key.lanes.values():
+                if lane.state == before_state:
+                    make_unready(state, lane, LANE_PAUSED)
         key.deficit = 0  # also of a visit that a short bucket had cut off
+        ring_delta = key.active - was_active
+    _tell(state, effect.EVENT_KEY_PAUSED, queue, name, command.who, command.reason, ring_delta)
     return 1 if before is None else 0
 
 
@@ -98,12 +104,15 @@ def resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
     span = (pause.active_ns, active_ns, pause.since_ns)
     _over(state, queue, name).add_key(name, span, state.now)
     key = queue.keys.get(name)
+    ring_delta = 0
     if key is not None:
         key.pause = None
+        was_active = key.active
         for lane in key.lanes.values():
             if lane.state == LANE_PAUSED:
                 make_ready(state, lane)
-    _tell(state, effect.EVENT_KEY_RESUMED, queue, name, command.who, "")
+        ring_delta = key.active - was_active
+    _tell(state, effect.EVENT_KEY_RESUMED, queue, name, command.who, "", ring_delta)
     return 1
 
 
@@ -146,7 +155,15 @@ def _too_many(state: State, queue: Queue, name: bytes) -> Rejection | None:
     )
 
 
-def _tell(state: State, kind: str, queue: Queue, name: bytes, who: str, reason: str) -> None:
+def _tell(
+    state: State,
+    kind: str,
+    queue: Queue,
+    name: bytes,
+    who: str,
+    reason: str,
+    ring_delta: int = 0,
+) -> None:
     if state.journal:
         key = queue.keys.get(name) if name else None
         state.events.append(
@@ -156,8 +173,11 @@ def _tell(state: State, kind: str, queue: Queue, name: bytes, who: str, reason: 
                 queue.name,
                 fairness_key=name,
                 key_pending=key.pending if key is not None else 0,
+                key_eligible=eligible(key, state.now) if key is not None else 0,
                 active_keys=queue.ring.keys,
                 reason=reason,
                 consumer=who,
+                ring_delta=ring_delta,
+                queue_delivered=queue.ring.handed_out,
             )
         )

@@ -6,8 +6,9 @@ A pending message enters by `store` or `add_pending` and leaves by `remove_head`
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.entry import BODY, ENTRY_BYTES, KEY, STAMP, Entry, with_body
+from fila.core.entry import BODY, ENTRY_BYTES, KEY, STAMP, Entry, had_delay, with_body
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, Lane
+from fila.core.later import Later
 from fila.core.readiness import make_unready, new_head
 from fila.core.row_batch import PUT_MESSAGE
 from fila.core.state import MS, State
@@ -30,6 +31,10 @@ def store(
         stamp = now + delay_ms * MS
         stall_ns = -1
         throttled_ns = 0
+        if state.journal:
+            if lane.later is None:
+                lane.later = Later(state.times)
+            lane.later.add(stamp)
     else:
         # Stamps rise strictly within a lane, so that equal times keep the order of arrival.
         stamp = lane.tail + 1 if lane.tail >= now else now
@@ -90,6 +95,8 @@ def remove_head(state: State, lane: Lane) -> Entry:
     size = ENTRY_BYTES + len(entry[BODY])
     lane.window_bytes -= size
     state.window_bytes -= size
+    if lane.later is not None and had_delay(entry):
+        lane.later.remove(entry[STAMP])
     lane.pending -= 1
     lane.key.pending -= 1
     lane.queue.pending -= 1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fila.core import effect, rows
 from fila.core.command import Purge
 from fila.core.effect import Event
+from fila.core.eligible import eligible
 from fila.core.entry import KEY
 from fila.core.lane import LANE_EMPTY, Lane
 from fila.core.queue import Queue
@@ -96,12 +97,17 @@ def _empty(state: State, lane: Lane, who: str) -> int:
     lane.unflushed = []
     state.unflushed.pop(lane, None)
     state.purged[lane] = None
+    if lane.later is not None:
+        lane.later.forget()
+        lane.later = None
+    state.times.not_before_ns = state.now + 1  # the store shows what is gone until the commit
     lane.pending = 0
     key.pending -= count
     queue.pending -= count
     if key.pending == 0:
         queue.keys_pending -= 1
     state.touch(lane)
+    was_active = key.active
     make_unready(state, lane, LANE_EMPTY)
     if state.journal:
         state.events.append(
@@ -112,9 +118,12 @@ def _empty(state: State, lane: Lane, who: str) -> int:
                 fairness_key=key.name,
                 throttle_keys=lane.throttle_keys,
                 key_pending=key.pending,
+                key_eligible=eligible(key, state.now),
                 active_keys=queue.ring.keys,
                 reason=f"messages={count}",
                 consumer=who,
+                ring_delta=key.active - was_active,
+                queue_delivered=queue.ring.handed_out,
             )
         )
     if lane.leased == 0:

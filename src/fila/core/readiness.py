@@ -30,12 +30,22 @@ def make_ready(state: State, lane: Lane) -> None:
         return
     lane.state = LANE_READY
     key.add_lane(lane, active_ns)
-    if not key.active:
+    was_active = key.active
+    if not was_active:
         queue.ring.join(key)
     if was_parked and state.journal:
-        state.events.append(events.throttled(lane, state.now))
+        state.events.append(events.throttled(lane, state.now, key.active - was_active))
     if queue.ready:
         state.touch_queue(queue)
+
+
+def fall_due(state: State, lane: Lane) -> None:
+    """The time of the lane's head has come."""
+    key = lane.key
+    was_active = key.active
+    make_ready(state, lane)
+    if state.journal and lane.state == LANE_READY:
+        state.events.append(events.due(lane, state.now, key.active - was_active))
 
 
 def make_unready(state: State, lane: Lane, to: int) -> None:
@@ -70,11 +80,13 @@ def park(state: State, lane: Lane, bucket: Bucket) -> None:
     """The bucket is short of a token for the lane's head: wait for it there."""
     queue = lane.queue
     resumes = 0 < lane.key.deficit < lane.key.granted
+    was_active = lane.key.active
     make_unready(state, lane, LANE_PARKED)
     bucket.limited += 1
     lane.parked_since = state.now - queue.stall_at(state.now)
     if state.journal:
-        state.events.append(events.parked(lane, state.now))
+        ring_delta = lane.key.active - was_active
+        state.events.append(events.parked(lane, state.now, ring_delta))
     if lane.line_of is not bucket:
         leave_line(lane)
         lane.line_of = bucket

@@ -65,7 +65,11 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         _, number, lane = heap[0]
         if message_id(lane.window[0]) != id:
             break
+        was_active = lane.key.active
         entry = remove_head(state, lane)
+        if state.journal:
+            delta = lane.key.active - was_active
+            state.events.append(events.moved(lane, state.now, delta))
         if lane.window:
             heapq.heapreplace(heap, (lane.window[0][STAMP], number, lane))
         else:
@@ -74,9 +78,13 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
         weight = min(max(assignment.weight, 1), state.settings.weight_max)
         state.set_weight(parent, target.key, weight)
+        was_active = target.key.active
         again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], entry[BODY], delay_ms=0)
         if state.journal:
-            event = events.of_message(effect.EVENT_REDRIVEN, target, again, state.now)
+            delta = target.key.active - was_active
+            event = events.of_message(
+                effect.EVENT_REDRIVEN, target, again, state.now, ring_delta=delta
+            )
             state.events.append(event._replace(source_queue=dlq.name))
         moved += 1
     dlq.counters.redriven += moved

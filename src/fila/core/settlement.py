@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fila.core import catalogue, effect, events, rejection, reread, rows
 from fila.core.command import Ack, Expire, HandBack, Nack, Release
+from fila.core.eligible import eligible
 from fila.core.entry import (
     ATTEMPTS,
     BODY,
@@ -16,7 +17,6 @@ from fila.core.entry import (
     row_of,
     waiting_anew,
 )
-from fila.core.events import eligible
 from fila.core.lane import Lane
 from fila.core.lease import Lease
 from fila.core.lease_batch import end_lease
@@ -55,7 +55,7 @@ def ack(state: State, queue: Queue, command: Ack) -> list[int]:
         codes.append(rejection.OK)
     acked = codes.count(rejection.OK)
     if trail is not None:
-        _tell_acked(trail, queue, acked)
+        _tell_acked(trail, queue, acked, state.now)
     queue.counters.acked += acked
     return codes
 
@@ -207,12 +207,14 @@ def _fail(
             # It had a delay that ended at this very moment. Under the same key again, its old
             # lease's row would claim it after a restart.
             lane.tail = entry[STAMP]
+    was_active = target.key.active
     moved = store(
         state, target, id, attempts, entry[WEIGHT], entry[ENQUEUED_NS], entry[BODY], delay_ms
     )
     if state.journal:
         again = effect.EVENT_REQUEUED if target is lane else effect.EVENT_DEAD_LETTERED
-        event = events.of_message(again, target, moved, state.now, error)
+        delta = target.key.active - was_active
+        event = events.of_message(again, target, moved, state.now, error, delta)
         state.events.append(event._replace(source_queue="" if target is lane else queue.name))
     _settle(state, queue, lease, lane, size)
 
@@ -224,9 +226,13 @@ def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes) -> None:
     now = state.now
     entry = waiting_anew(entry, now, queue.stall_at(now), lane.throttled_at(now))
     state.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
+    was_active = lane.key.active
     add_pending(state, lane, entry)
     if state.journal:
-        state.events.append(events.of_message(effect.EVENT_RELEASED, lane, entry, state.now))
+        delta = lane.key.active - was_active
+        state.events.append(
+            events.of_message(effect.EVENT_RELEASED, lane, entry, now, ring_delta=delta)
+        )
 
 
 def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> None:
@@ -253,7 +259,7 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
         state.add_ready(queue, consumer)
 
 
-def _tell_acked(trail: Trail, queue: Queue, count: int) -> None:
+def _tell_acked(trail: Trail, queue: Queue, count: int, now: int) -> None:
     """The last `count` of the acked messages are one run. An ack changes nothing of what a key has
     pending or ready, so that is looked up once for all messages of a lane."""
     if count == 0:
@@ -262,10 +268,12 @@ def _tell_acked(trail: Trail, queue: Queue, count: int) -> None:
     run = trail.acked_leased[len(trail.acked_leased) - count :]
     leases, lanes, _, _ = zip(*run, strict=True)
     standings: dict[Lane, int] = {}
+    ring = queue.ring
     for lane in dict.fromkeys(lanes):
         standings[lane] = len(standings)
         own = lane.key
-        trail.standing_numbers += (own.pending, eligible(own), queue.ring.keys)
+        ready = eligible(own, now)
+        trail.standing_numbers += (own.pending, ready, ring.keys, ring.handed_out)
     names = {_consumer_id(lease) for lease in dict.fromkeys(leases)}
     if len(names) == 1:
         consumers = [(count, names.pop())]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fila.core import effect
 from fila.core.effect import Event
-from fila.core.events import eligible
+from fila.core.eligible import eligible
 from fila.core.state import State
 
 
@@ -30,9 +30,10 @@ def snapshot(state: State, keys_max: int) -> list[Event]:
                     fairness_key=key.name,
                     weight=key.weight,
                     key_pending=key.pending,
-                    key_eligible=eligible(key),
+                    key_eligible=eligible(key, state.now),
                     key_leased=leased,
                     active_keys=queue.ring.keys,
+                    queue_delivered=queue.ring.handed_out,
                 )
             )
     return found

@@ -15,6 +15,7 @@ from fila.core.deadline import Deadlines
 from fila.core.effect import BatchLeased, Delivery, Ended
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
+from fila.core.later import Times
 from fila.core.lease import Consumer, LeaseBatch
 from fila.core.ledger import put_lane
 from fila.core.queue import Group, Queue
@@ -39,6 +40,7 @@ class State:
         self.buckets: dict[bytes, Bucket] = {}
         self.lanes_of_throttle: dict[bytes, dict[Lane, None]] = {}
         self.deadlines = Deadlines()
+        self.times = Times(reader)  # of delayed messages, while events are recorded
         self.due_queues: dict[Queue, None] = {}  # queues whose oldest lease has run out
         self.filling: dict[LeaseBatch, None] = {}  # lease batches that take their turns
         self.due_lease_batches: dict[
@@ -62,6 +64,15 @@ class State:
         self.batches_leased: list[BatchLeased] = []
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}
+
+    def record(self, wanted: bool) -> None:
+        """Whether events are recorded. Of what was delayed before that nothing is known."""
+        if wanted and not self.journal:
+            for queue in self.queues.values():
+                for key in queue.keys.values():
+                    for lane in key.lanes.values():
+                        lane.later = self.times.unread if lane.pending else None
+        self.journal = wanted
 
     def ops(self, group: Group) -> list[Op]:
         """Where a change of this group's rows is written down."""

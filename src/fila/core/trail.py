@@ -23,6 +23,7 @@ from fila.core import effect
 from fila.core.effect import Event
 from fila.core.entry import Entry, id_of, stamp_of
 from fila.core.lane import Lane
+from fila.core.later import UNKNOWN
 from fila.core.lease import Leased
 from fila.core.waits import Waits
 
@@ -32,16 +33,20 @@ SPAN_DELIVERED: Final = 2
 SPAN_ACKED: Final = 3
 
 # What the numbers of a row are, by the names of the event's fields.
-ENQUEUED_NUMBERS: Final = ("weight", "body_bytes", "key_pending", "key_eligible", "active_keys")
-# How many messages it took, then what was left: `left_behind` of the eligible ones wait for their
-# time once the last of the visit's messages is gone.
-VISIT_NUMBERS: Final = (
-    "taken", "key_pending", "key_eligible", "left_behind", "active_weight_before", "active_keys",
+ENQUEUED_NUMBERS: Final = (
+    "weight", "body_bytes", "key_pending", "key_eligible", "active_keys", "ring_delta",
+    "queue_delivered",
 )  # fmt: skip
-STANDING_NUMBERS: Final = ("key_pending", "key_eligible", "active_keys")
-_ENQUEUED: Final = 5
+# How many messages it took, then what was left when the last of them was gone.
+VISIT_NUMBERS: Final = (
+    "taken", "key_pending", "key_eligible", "active_weight_before", "active_keys",
+    "queue_delivered",
+)  # fmt: skip
+STANDING_NUMBERS: Final = ("key_pending", "key_eligible", "active_keys", "queue_delivered")
+NOT_KNOWN: Final = -(1 << 40)  # what a visit has left: any number below 0 means that
+_ENQUEUED: Final = 7
 _VISIT: Final = 6
-_STANDING: Final = 3
+_STANDING: Final = 4
 
 Span = tuple[int, int, int, str]
 
@@ -191,17 +196,16 @@ class Trail:
             return self.delivered_rows
         return len(self.acked_leased)
 
-    def _left_by_visits(self) -> list[tuple[int, int, int, int]]:
+    def _left_by_visits(self) -> list[tuple[int, int, int, int, int]]:
         """For each delivered message what was left after it: pending, eligible, active weight
-        before it, active keys."""
+        before it, active keys, delivered of the queue."""
         found = []
         for at in range(0, len(self.visits), _VISIT):
-            taken, pending, ready, left_behind, weight, keys = self.visits[at : at + _VISIT]
+            taken, pending, ready, weight, keys, delivered = self.visits[at : at + _VISIT]
             while taken:
                 taken -= 1
-                if taken == 0:
-                    ready -= left_behind
-                found.append((pending + taken, ready + taken, weight, keys))
+                known = max(ready + taken, UNKNOWN)
+                found.append((pending + taken, known, weight, keys, delivered - taken))
         return found
 
     def _standings(self) -> list[int]:
@@ -217,7 +221,9 @@ class Trail:
     def _enqueued(self, row: int, now: int, ready_ns: int) -> Event:
         lane = self.enqueued_lanes[row]
         at = row * _ENQUEUED
-        weight, size, pending, ready, keys = self.enqueued_numbers[at : at + _ENQUEUED]
+        weight, size, pending, ready, keys, joins, delivered = self.enqueued_numbers[
+            at : at + _ENQUEUED
+        ]
         return Event(
             now,
             effect.EVENT_ENQUEUED,
@@ -233,15 +239,17 @@ class Trail:
             ready_ns=ready_ns,
             enqueued_ns=now,
             body_bytes=size,
+            ring_delta=joins,
+            queue_delivered=delivered,
         )
 
     def _delivered(
-        self, row: int, now: int, consumer: str, left: tuple[int, int, int, int]
+        self, row: int, now: int, consumer: str, left: tuple[int, int, int, int, int]
     ) -> Event:
         key = self.delivered_keys[row]
         lane = self.delivered_lanes[row]
         since_ns = self.delivered_since_ns[row]
-        pending, ready, active_weight, keys = left
+        pending, ready, active_weight, keys, delivered = left
         return Event(
             now,
             effect.EVENT_DELIVERED,
@@ -262,12 +270,14 @@ class Trail:
             credit_delta=-1,
             enqueued_ns=self.delivered_enqueued_ns[row],
             body_bytes=self.delivered_bytes[row],
+            ring_delta=-1 if ready == 0 else 0,
+            queue_delivered=delivered,
         )
 
     def _acked(self, row: int, now: int, consumer: str, standing: int) -> Event:
         _, lane, key, _ = self.acked_leased[row]
         at = standing * _STANDING
-        pending, ready, keys = self.standing_numbers[at : at + _STANDING]
+        pending, ready, keys, delivered = self.standing_numbers[at : at + _STANDING]
         return Event(
             now,
             effect.EVENT_ACKED,
@@ -280,6 +290,7 @@ class Trail:
             active_keys=keys,
             consumer=consumer,
             credit_delta=1,
+            queue_delivered=delivered,
         )
 
 

@@ -126,16 +126,14 @@ class Events:
             found["ready_ns"][delayed] = stamps[:, 0]
         visits = self._table("delivered.visits", trail.VISIT_NUMBERS)
         taken = visits.pop("taken")
-        left_behind = visits.pop("left_behind")
-        ends = np.cumsum(taken)
         if len(taken) != len(found["place"]):  # some took more than one
             visits = {name: np.repeat(values, taken) for name, values in visits.items()}
-            still = np.repeat(ends, taken) - np.arange(1, len(found["place"]) + 1)
+            still = np.repeat(np.cumsum(taken), taken) - np.arange(1, len(found["place"]) + 1)
             visits["key_pending"] += still
             visits["key_eligible"] += still
-        if left_behind.any():
-            visits["key_eligible"] = visits["key_eligible"].copy()
-            visits["key_eligible"][ends - 1] -= left_behind
+            visits["queue_delivered"] -= still
+        # With nothing left to send the key has left the ring.
+        visits["ring_delta"] = -(visits["key_eligible"] == 0).astype(np.int64)
         return {**found, **visits}
 
     def _acked(self) -> dict[str, Any]:

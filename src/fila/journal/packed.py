@@ -24,6 +24,7 @@ WORDS: Final = ("event", "consumer", "reason", "error", "source_queue")
 OTHER_NUMBERS: Final = (
     "attempt", "weight", "key_pending", "key_eligible", "active_weight_before", "active_keys",
     "since_ns", "ready_ns", "credit_delta", "enqueued_ns", "body_bytes", "key_leased",
+    "ring_delta", "queue_delivered",
 )  # fmt: skip
 NUMBER: Final = "l"  # how a number is packed: for struct the fastest of those with eight bytes
 _NO_ID: Final = bytes(16)
