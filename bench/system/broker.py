@@ -23,10 +23,15 @@ class Broker:
     """Use as a context manager."""
 
     def __init__(
-        self, place: Path, settings: Mapping[str, str] | None = None, compiled: bool | None = None
+        self,
+        place: Path,
+        settings: Mapping[str, str] | None = None,
+        compiled: bool | None = None,
+        package: Path | None = None,
     ) -> None:
+        """`package`: the directory to import `fila` from, for another version than this one."""
         place.mkdir(parents=True)
-        self._package = form.package(compiled)
+        self._package = package or form.package(compiled)
         self._place = place
         self._settings = settings or {}
         self.address = ""
