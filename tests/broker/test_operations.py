@@ -39,6 +39,9 @@ class Caller:
         self.sessions = Sessions(self.bench.broker, guard, lambda n: "0" * n, lambda: self.now_ms)
         self.session: Session = self.sessions.open(self, "198.51.100.7:1")
 
+    def takes_more(self) -> bool:
+        return True
+
     def ask(self, request: Any) -> Any:
         """The result, or the rejection."""
         results: list[Any] = []

@@ -57,7 +57,7 @@ def clean(turns: Turns) -> None:
     assert turns.queue("q").leases == {}
     assert turns.rows(rows.LEASES) == []
     assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
-    assert turns.machine.state.filling == {}
+    assert turns.machine.state.filling == turns.machine.state.patient == {}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,26 @@ def test_two_requests_for_a_batch_that_is_filling_get_the_same_messages() -> Non
     command = turns.messages("q", count=2)
     leased = turns.turn(command).batches_leased
     assert [one.request for one in leased] == [1, 2]
-    assert got(leased) == [command.ids, command.ids]
+    assert [one.again for one in leased] == [False, True]
+    # Their bodies are told once; whoever else waited asks again, when there is room for its answer.
+    assert got(leased) == [command.ids, []]
+    assert [(one.messages, one.unread) for one in leased] == [(2, False), (2, True)]
+    assert got(turns.turn(ask(request=3)).batches_leased) == [command.ids]
+
+
+def test_batches_that_wait_are_not_looked_at_with_every_turn() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.create("r")
+    turns.turn(ask(wait_ms=5_000), ask("s/1", request=2, wait_ms=1_000))
+    state = turns.machine.state
+    assert state.filling == {} and len(state.patient) == 2
+    turns.enqueue("r")
+    assert state.filling == {} and len(state.patient) == 2
+    assert [one.request for one in turns.wait(SECOND).batches_leased] == [2]
+    (leased,) = turns.turn(turns.messages("q")).batches_leased
+    assert (leased.request, leased.messages) == (1, 1)
+    assert state.filling == state.patient == {}
 
 
 def test_a_withdrawn_request_leases_nothing() -> None:
@@ -274,8 +293,10 @@ def test_a_batch_larger_than_a_pass_takes_several_turns() -> None:
     ids = turns.enqueue("q", count=500)
     outcome = turns.turn(ask(count=300))
     (leased,) = outcome.batches_leased
-    assert got([leased]) == [ids[:300]]
+    # What a turn handed out is not kept until the batch is complete: it is read to be told.
+    assert (leased.messages, leased.unread, leased.entries) == (300, True, [])
     assert outcome.ids("batch:s/0") == ids[:300]
+    assert got(turns.turn(ask(request=2)).batches_leased) == [ids[:300]]
     turns = turns.restart()
     assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 300)]
     clean(turns)
@@ -302,6 +323,18 @@ def test_bytes_bound_a_batch_but_one_message_always_goes() -> None:
     assert len(turns.turn(ask("s/1", max_bytes=1)).batches_leased[0].entries) == 1
 
 
+def test_a_batch_gets_no_more_bytes_than_the_broker_allows() -> None:
+    turns = Turns(Settings(batch_bytes_max=2_500))
+    turns.create("q")
+    turns.enqueue("q", count=9, body_bytes=1000)
+    assert turns.turn(ask(max_bytes=5_000)).batches_leased[0].messages == 3
+    assert turns.turn(ask("s/1")).batches_leased[0].messages == 3
+    view = turns.machine.view
+    assert view.batch_bytes("q", "s/0") == 3_000
+    assert view.batch_bytes("q", "none") is None and view.batch_bytes("none", "s/0") is None
+    assert turns.restart().machine.view.batch_bytes("q", "s/0") == 3_000
+
+
 def test_messages_of_a_batch_are_settled_one_by_one_by_anybody() -> None:
     turns, ids = filled(4)
     assert turns.turn(Ack("q", ids[:1], 7)).replies == [[OK]]
@@ -322,7 +355,7 @@ def test_a_deleted_queue_takes_its_batches_along() -> None:
     outcome = turns.turn(DeleteQueue("q"))
     assert [(one.request, one.gone) for one in outcome.batches_leased] == [(5, True)]
     assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
-    assert turns.machine.state.filling == {}
+    assert turns.machine.state.filling == turns.machine.state.patient == {}
     assert turns.machine.next_deadline() == 0
 
 

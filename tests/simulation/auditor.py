@@ -109,7 +109,8 @@ class Auditor(Books):
                 ends_ns = batch.expires_ns if batch.consumer is None else batch.wait_until_ns
                 if ends_ns <= now and not turn.more and not self.jobs.batches_left:
                     raise Violation("batch", f"{batch.name} of {queue.name} is past its time")
-                wake_ns = min(wake_ns, max(ends_ns, now))
+                if batch.consumer is None or not turn.waits:
+                    wake_ns = min(wake_ns, max(ends_ns, now))
             if not queue.credit or turn.more:
                 continue
             for lane in queue.ready_lanes:
@@ -131,7 +132,8 @@ class Auditor(Books):
             if ready_ns < wake_ns and not lane.ready and lane.timed and key.queue.credit:
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
         if turn.more:
-            wake_ns = now
+            if not turn.waits:  # else a commit wakes it, or its time
+                wake_ns = now
             for queue in self.queues.values():
                 queue.shared = {}  # who waits for a token was not looked at to the end
         elif self.jobs.under_way():

@@ -55,6 +55,7 @@ def collect(books: Books, turn: Record) -> None:
     for queue in books.queues.values():
         for batch in list(queue.batches.values()):
             consumer = batch.consumer
+            batch.whole = not batch.leases
             if consumer is not None and consumer.leases:
                 _take_over(books, queue, batch, consumer)
     filling = [
@@ -74,21 +75,28 @@ def collect(books: Books, turn: Record) -> None:
         if batch.leases:
             batch.expires_ns = books.now + batch.visibility_ns
         expires_ns = batch.expires_ns
+        # Bodies are told once, and only when all of them came with this turn.
+        unread = not batch.whole
         for request in batch.requests:
-            books.told.append((request, again, batch.order, expires_ns, False))
-            again = True
+            count = len(batch.ids())
+            ids = [] if unread else batch.order
+            books.told.append((request, again, count, ids, expires_ns, False))
+            again = unread = True
         _stop_filling(books, batch)
         batch.requests = []
     seen = [
         (
             one.request,
             one.again,
+            one.messages,
             [message_id(entry) for entry in one.entries],
             one.expires_ns,
             one.gone,
         )
         for one in turn.batches_leased
     ]
+    for one in turn.batches_leased:
+        same("a batch that is told later", one.unread, len(one.entries) < one.messages)
     same("answers to requests for batches", sorted(seen), sorted(books.told))
 
 
@@ -109,7 +117,8 @@ def _lease(books: Books, queue: Queue, command: Lease, reply: Reply) -> None:
         if batch.consumer is not None:
             batch.requests.append(command.request)
         else:
-            told = (command.request, True, batch.ids(), batch.expires_ns, False)
+            ids = batch.ids()
+            told = (command.request, True, len(ids), ids, batch.expires_ns, False)
             books.told.append(told)
         return
     if command.max_messages == 0:

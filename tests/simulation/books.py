@@ -15,8 +15,8 @@ from .tokens import TOLERANCE, Tokens
 
 MS = 1_000_000
 
-# (request, again, ids, expires_ns, gone): what is answered to a request for a batch
-Told = tuple[int, bool, list[bytes], int, bool]
+# (request, again, messages, ids told, expires_ns, gone): what is answered to a request for a batch
+Told = tuple[int, bool, int, list[bytes], int, bool]
 
 
 class Books:
@@ -183,7 +183,7 @@ class Books:
             self._delete(message)
         for batch in queue.batches.values():
             for request in batch.requests:
-                self.told.append((request, False, [], 0, True))
+                self.told.append((request, False, 0, [], 0, True))
         if self.journal:
             events.expect_plain(self.events, events.EVENT_QUEUE_DELETED, queue.name)
 

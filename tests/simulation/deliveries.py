@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from fila.core.effect import Delivery
-from fila.core.entry import message_id
+from fila.core.entry import BODY, message_id
+from fila.core.settings import Settings
 
 from . import events, fair, waits
 from .books import Books
 from .model import BURST_NS, Lease, Message, Queue
-from .turn import Violation, same
+from .turn import Record, Violation, same
+
+
+def check_bytes(settings: Settings, turn: Record, leaving_bytes: int) -> None:
+    """A turn hands out so much and one delivery more; none while too much waits for its commit."""
+    if turn.deliveries:
+        last = turn.deliveries[-1]
+        before_last = turn.delivered_bytes() - sum([len(entry[BODY]) for entry in last.entries])
+        if before_last >= settings.pass_bytes:
+            raise Violation("bounds", f"{turn.delivered_bytes()} bytes in one pass")
+        if leaving_bytes >= settings.leaving_bytes:
+            raise Violation("bounds", f"more is handed out while {leaving_bytes} bytes wait")
+    if turn.waits and leaving_bytes < settings.leaving_bytes:
+        raise Violation("bounds", f"nothing is handed out though only {leaving_bytes} bytes wait")
 
 
 def follow(books: Books, delivery: Delivery) -> None:

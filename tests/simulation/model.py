@@ -253,6 +253,7 @@ class Batch:
         "requests",
         "visibility_ns",
         "wait_until_ns",
+        "whole",
     )
 
     def __init__(self, name: str, queue: Queue, visibility_ns: int, counts: bool) -> None:
@@ -267,6 +268,7 @@ class Batch:
         self.expires_ns = 0
         self.leases: dict[int, Lease] = {}
         self.order: list[bytes] = []  # ids in the order they came, while it is filling
+        self.whole = True  # all of them came with this turn
 
     def ids(self) -> list[bytes]:
         return [id for lease in self.leases.values() for id in lease.messages]

@@ -93,7 +93,7 @@ def settings(rng: Random) -> Settings:
     """Small limits, each at random; now and then the ones people run with."""
     if rng.random() < 0.1:
         return Settings(quantum=rng.randint(1, 5))
-    return Settings(
+    found = Settings(
         quantum=rng.choice((1, 1, 2, 3, 5)),
         visibility_ms_default=rng.choice((1_000, 3_000, 30_000)),
         window_messages=rng.choice((1, 2, 4, 4, 8, 64)),
@@ -117,6 +117,10 @@ def settings(rng: Random) -> Settings:
         batch_step_messages=rng.choice((1, 5, 2_048)),
         idempotency_keys_max=rng.choice((1, 5, 50)),
         idempotency_ms=rng.choice((50, 5_000, 10**9)),
+    )
+    return found._replace(
+        pass_bytes={1: 400, 300: 2_000}.get(found.page_bytes, found.pass_bytes),
+        leaving_bytes={1: 500, 3: 2_000}.get(found.expire_messages, found.leaving_bytes),
     )
 
 

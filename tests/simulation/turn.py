@@ -8,7 +8,7 @@ from fila.core.applies import Reply
 from fila.core.command import Command
 from fila.core.effect import BatchLeased, Delivery, Ended, Event
 from fila.core.effects import Effects
-from fila.core.entry import message_id
+from fila.core.entry import BODY, message_id
 from fila.core.turn import Applied
 from fila.core.verdict import FailedItem
 
@@ -67,6 +67,7 @@ class Record:
         "now_ns",
         "own",
         "steps",
+        "waits",
         "wrote",
     )
 
@@ -81,15 +82,17 @@ class Record:
         self.events: list[Event] = []
         self.batches_leased: list[BatchLeased] = []
         self.more = False  # a pass was cut short
+        self.waits = False  # for a commit: nothing more was handed out
         self.deadline_ns = 0  # when the next turn was wanted after this one
         self.wrote = False
 
-    def close(self, effects: Effects, more: bool, deadline_ns: int) -> None:
+    def close(self, effects: Effects, more: bool, waits: bool, deadline_ns: int) -> None:
         self.deliveries = effects.deliveries
         self.ended = effects.ended
         self.events = effects.events.expand()
         self.batches_leased = effects.batches_leased
         self.more = more
+        self.waits = waits
         self.deadline_ns = deadline_ns
 
     def weight(self) -> int:
@@ -98,6 +101,9 @@ class Record:
         for command, _, _ in self.all_steps():
             count += len(getattr(command, "ids", "x"))
         return count
+
+    def delivered_bytes(self) -> int:
+        return sum([len(entry[BODY]) for one in self.deliveries for entry in one.entries])
 
     def all_steps(self) -> list[Step]:
         return [*self.steps, *[Step(*one) for one in self.own]]

@@ -44,6 +44,30 @@ TURN_FAULTS = [
         "pass",
     ),
     fault(
+        "a pass is as large as it likes",
+        "fila.core.delivery:deliver_queue",
+        "budget <= 0 or state.pass_bytes_left <= 0",
+        "budget <= 0",
+    ),
+    fault(
+        "deliveries pile up behind a slow commit",
+        "fila.core.turn:Turn.end",
+        "self._leaving_bytes < state.settings.leaving_bytes",
+        "True",
+    ),
+    fault(
+        "deliveries stay counted when they have left",
+        "fila.core.turn:Turn._let_go",
+        "self._leaving_bytes -= delivered_bytes",
+        "pass",
+    ),
+    fault(
+        "a batch that filled over several turns is told in part",
+        "fila.core.leasing:collect",
+        "whole=before == 0",
+        "whole=True",
+    ),
+    fault(
         "a redrive goes on beyond what was asked for",
         "fila.core.jobs:Jobs._step_redrive",
         "min(step, job.left)",

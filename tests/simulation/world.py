@@ -34,7 +34,7 @@ from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreError
 from fila.storage.memory import MemoryStore
 
-from . import comparing, disk, profile
+from . import comparing, deliveries, disk, profile
 from .auditor import Auditor
 from .clients import Clients
 from .hooks import DrawnHooks
@@ -163,7 +163,10 @@ class World:
         record = self.record
         record.own = self.own
         record.hooked = self.hooks.take_calls()
-        record.close(effects, self.turn.more, self.turn.due_ns())
+        turn = self.turn
+        record.close(effects, turn.more, turn.waits_for_commit, turn.due_ns())
+        leaving_bytes = sum([one.delivered_bytes() for one in self.unreleased])
+        deliveries.check_bytes(self.settings, record, leaving_bytes)
         weight = record.weight()
         self.events += weight
         self.stored_max = max(self.stored_max, weight)

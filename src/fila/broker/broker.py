@@ -18,6 +18,7 @@ from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
 from fila.broker.outbox import Outbox, Recorder, Sink, Watcher
 from fila.broker.overrides import fault_of, limits_of, override_of
+from fila.broker.telling import Telling
 from fila.core import rejection
 from fila.core.command import (
     Ack,
@@ -74,11 +75,14 @@ class Broker:
         self._outbox = Outbox(recorder)
         self._turn = Turn(machine, hooks, committer, self._outbox)
         self._turn.on_fault = self.fault
+        self._turn.on_room = self.begin
         self._records_messages = recorder if recorder and recorder.wants_messages else None
         self._hooks = hooks
         self._clock = clock
         self._ids = ids
         self._loop = loop
+        bounds = machine.view.settings
+        self.telling = Telling(bounds.pass_bytes, bounds.leaving_bytes, self.begin_soon)
         self._on_fault = on_fault
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
@@ -117,6 +121,10 @@ class Broker:
                 self.fault(error)
                 raise
 
+    def begin_soon(self) -> None:
+        """The same, from where a turn is being committed."""
+        self._loop.call_soon(self.begin)
+
     def reply(self, sink: Sink, data: bytes) -> None:
         """Send `data` when everything this turn did is committed."""
         self._outbox.replies.append((sink, data))
@@ -150,8 +158,9 @@ class Broker:
         if self._stopped:
             return
         try:
+            more = len(self.telling) > 0 and self.telling.step()
             due_ns = self._turn.end()
-            if 0 < due_ns <= self._machine.view.now_ns:
+            if more or 0 < due_ns <= self._machine.view.now_ns:
                 self.begin()
             elif due_ns:
                 self._arm(due_ns)
@@ -257,7 +266,7 @@ class Broker:
         return self._turn.apply(Release(queue, ids, connection))
 
     def lease_batch(
-        self, queue: str, name: str, wanted: Wanted, done: Callable[[BatchLeased], Sink]
+        self, queue: str, name: str, wanted: Wanted, done: Callable[[BatchLeased], Sink | None]
     ) -> int | Rejection:
         """Ask for a batch; `done` gets it when it is committed. Returns the request's number."""
         self.begin()

@@ -1,7 +1,9 @@
 """The requests of one connection that wait for a lease batch.
 
 Owns which request is answered when a batch is leased, and which is refused when the caller loses
-its permission or its connection ends.
+its permission or its connection ends. A batch that is open, or came over several turns, is read
+from the store for its answer: that waits until the connection has taken the answer before it
+(`telling.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fila.core import rejection
-from fila.core.command import TOLD_ENTRIES
+from fila.core.command import TOLD_COUNTED, TOLD_ENTRIES
 from fila.core.effect import BatchLeased
 from fila.core.rejection import Rejection
 
@@ -33,39 +35,54 @@ class Wanted(NamedTuple):
     told: int = TOLD_ENTRIES
 
 
+class LeaseRequest:
+    """One request, from when it was asked until it is answered."""
+
+    __slots__ = ("done", "fresh", "name", "number", "queue", "wanted")
+
+    def __init__(self, queue: str, name: str, wanted: Wanted, done: Done) -> None:
+        self.queue = queue
+        self.name = name
+        self.wanted = wanted
+        self.done = done
+        self.number = 0  # the machine's, while it waits there
+        self.fresh = False  # the batch was made for it: it is not given again, but read late
+
+
 class LeaseRequests:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._broker = session.broker
-        # Requests that wait for a batch: its queue and name, and whom to answer.
-        self._waiting: dict[int, tuple[str, str, Done]] = {}
+        self._telling = session.broker.telling
+        self._waiting: dict[LeaseRequest, None] = {}
+        self._reading: LeaseRequest | None = None  # whose batch is being read
+        self._read_bytes = 0
 
-    def lease(
-        self,
-        queue: str,
-        name: str,
-        wanted: Wanted,
-        done: Done,
-    ) -> Rejection | int:
-        """Ask for a batch. `done` gets it once it is committed; the number is for `withdraw`."""
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def lease(self, queue: str, name: str, wanted: Wanted, done: Done) -> Rejection | LeaseRequest:
+        """Ask for a batch. `done` gets it once it is committed; the request is for `withdraw`."""
         refused = self._session.may_consume(queue)
         if refused is not None:
             return refused
+        request = LeaseRequest(queue, name, wanted, done)
+        if wanted.told != TOLD_COUNTED and self._size(request) is not None:
+            self._waiting[request] = None
+            self._telling.ask(self, request)
+            return request
+        fault = self._ask(request)
+        return request if fault is None else fault
 
-        def answered(leased: BatchLeased) -> Sink:
-            self._waiting.pop(leased.request, None)
-            return done(rejection.queue_not_found(queue) if leased.gone else leased)
-
-        request = self._broker.lease_batch(queue, name, wanted, answered)
-        if not isinstance(request, Rejection):
-            self._waiting[request] = (queue, name, done)
-        return request
-
-    def withdraw(self, request: int) -> None:
+    def withdraw(self, request: LeaseRequest) -> None:
         """The answer is no longer waited for."""
-        found = self._waiting.pop(request, None)
-        if found is not None:
-            self._broker.withdraw(found[0], found[1], request)
+        if request in self._waiting:
+            del self._waiting[request]
+            self._telling.leave(self, request)
+            if request.number:
+                self._broker.withdraw(request.queue, request.name, request.number)
+            if request is self._reading:
+                self._read_ended()
 
     def withdraw_all(self) -> None:
         for request in list(self._waiting):
@@ -73,12 +90,63 @@ class LeaseRequests:
 
     def recheck(self) -> None:
         """Turn away who waits for a batch it may no longer have."""
-        for request, (queue, _, done) in list(self._waiting.items()):
-            refused = self._session.may_consume(queue)
+        for request in list(self._waiting):
+            refused = self._session.may_consume(request.queue)
             if refused is not None:
                 self.withdraw(request)
                 self._broker.begin()
-                self._broker.after_commit(partial(_refuse, done, refused))
+                self._broker.after_commit(partial(_refuse, request.done, refused))
+
+    # --- batches that are read
+
+    def takes_more(self) -> bool:
+        """Whether the connection has taken what it was told, and may be told more."""
+        return self._reading is None and self._session.takes_more()
+
+    def read(self, request: LeaseRequest) -> int:
+        """Its turn has come: read the batch, and tell it with this turn's commit. Returns about how
+        much that is."""
+        size = self._size(request)
+        if size is not None:
+            self._reading = request
+            self._read_bytes = size
+            self._telling.begun(size)
+        fault = self._ask(request)
+        if fault is not None:
+            self._waiting.pop(request, None)
+            self._broker.after_commit(partial(_refuse, request.done, fault))
+        return size or 0
+
+    def _ask(self, request: LeaseRequest) -> Rejection | None:
+        self._waiting[request] = None
+        number = self._broker.lease_batch(
+            request.queue, request.name, request.wanted, partial(self._answered, request)
+        )
+        if isinstance(number, Rejection):
+            del self._waiting[request]
+            return number
+        request.number = number
+        return None
+
+    def _answered(self, request: LeaseRequest, leased: BatchLeased) -> Sink | None:
+        request.number = 0
+        if request is self._reading:
+            self._read_ended()
+        if leased.unread and request.wanted.told != TOLD_COUNTED:
+            request.fresh = not leased.again
+            self._telling.ask(self, request)
+            return None
+        self._waiting.pop(request, None)
+        if leased.gone:
+            return request.done(rejection.queue_not_found(request.queue))
+        return request.done(leased._replace(again=False) if request.fresh else leased)
+
+    def _read_ended(self) -> None:
+        self._reading = None
+        self._telling.told(self._read_bytes)
+
+    def _size(self, request: LeaseRequest) -> int | None:
+        return self._broker.machine.view.batch_bytes(request.queue, request.name)
 
 
 def _refuse(done: Done, refused: Rejection) -> None:

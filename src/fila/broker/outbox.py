@@ -56,7 +56,8 @@ class Outbox:
     def __init__(self, recorder: Recorder | None) -> None:
         self.replies: list[tuple[Sink, bytes]] = []  # of the turn under way
         self.sinks: dict[str, Sink] = {}  # by consumer
-        self.leasing: dict[int, Callable[[BatchLeased], Sink]] = {}  # who waits for a batch
+        # Who waits for a batch; None: it is answered later.
+        self.leasing: dict[int, Callable[[BatchLeased], Sink | None]] = {}
         self.recorder = recorder
         self.watcher: Watcher | None = None
         self.stopped = False
@@ -89,8 +90,9 @@ class Outbox:
             dirty.pop(sink, None)
         for leased in effects.batches_leased:
             done = self.leasing.pop(leased.request, None)
-            if done is not None:
-                dirty[done(leased)] = None
+            answered = done(leased) if done is not None else None
+            if answered is not None:
+                dirty[answered] = None
         for ended in effects.ended:
             to = self.sinks.pop(ended.consumer.id, None)
             if to is not None:

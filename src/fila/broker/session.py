@@ -38,6 +38,9 @@ class ClientConnection(Sink, Protocol):
     def expelled(self, why: Rejection) -> None:
         """The caller's key is no longer valid: say so and close."""
 
+    def takes_more(self) -> bool:
+        """Whether the client has taken nearly all it was sent."""
+
 
 class Sessions:
     """All open sessions, so that a change of keys reaches them at once."""
@@ -195,13 +198,20 @@ class Session:
         """After `may_consume` said nothing."""
         return self.broker.release(queue, ids, self.number)
 
-    # --- consumers
+    # --- consumers, and requests for lease batches, which wait as they do
 
     def too_many_consumers(self, consumers_max: int) -> str | None:
         """Why there may be no more of them on this connection, if so."""
-        if len(self._consumers) < consumers_max:
+        if len(self._consumers) + len(self.leases) < consumers_max:
             return None
-        return f"a connection may have {consumers_max} consumers; open another"
+        return (
+            f"a connection may have {consumers_max} consumers and waiting lease requests; open "
+            "another"
+        )
+
+    def takes_more(self) -> bool:
+        """Whether the client has taken nearly all it was sent."""
+        return self._connection.takes_more()
 
     def consume(self, queue: str, prefetch: int) -> str | Rejection:
         refused = self.may_consume(queue)
@@ -223,6 +233,7 @@ class Session:
 
     def resume(self) -> None:
         """It reads again."""
+        self.broker.telling.resume()
         if self._held:
             self._held = False
             for consumer, queue in self._consumers.items():

@@ -33,6 +33,7 @@ from fila.core.waits import Waits
 
 def deliver(state: State) -> bool:
     """Hand out what may go. Returns whether a pass was cut short, so that more may go at once."""
+    state.pass_bytes_left = state.settings.pass_bytes
     while True:
         # All lanes that the tokens of this moment may reach take part in the pass: the ring shares
         # the tokens out by weight. What they leave (another bucket was short, or credit ran out)
@@ -58,7 +59,7 @@ def deliver_queue(state: State, queue: Queue) -> bool:
     ready = queue.ready
     share = in_round = 0
     while ready and queue.ring.head is not None:
-        if budget <= 0:
+        if budget <= 0 or state.pass_bytes_left <= 0:
             return False
         if in_round <= 0:
             # With little to hand out every consumer gets its share of it.
@@ -66,11 +67,13 @@ def deliver_queue(state: State, queue: Queue) -> bool:
             share = -(-queue.pending // in_round)
         in_round -= 1
         consumer = ready[0]
+        bytes_before = consumer.credit_bytes
         want = min(consumer.credit_messages, settings.delivery_messages, budget, share)
         taken = fill(state, queue, consumer, want)
         if taken == 0:
             break
         budget -= taken
+        state.pass_bytes_left -= bytes_before - consumer.credit_bytes
         if consumer.credit_messages <= 0 or consumer.credit_bytes <= 0:
             queue.drop_ready(consumer, state.now)
         else:

@@ -23,8 +23,11 @@ class Delivery(NamedTuple):
 
 class BatchLeased(NamedTuple):
     """The answer to a Lease: the batch's messages. A batch that was open already has them the way
-    the request wished: as entries, as stored rows, or not at all. `gone`: its queue was deleted
-    meanwhile."""
+    the request wished: as entries, as stored rows, or not at all.
+
+    `unread`: it has messages that are not told here, because they came over several turns, or
+    another request is told of them. Whoever wants them asks for the batch again, which is open now.
+    `gone`: its queue was deleted meanwhile."""
 
     request: int
     queue: str
@@ -36,6 +39,7 @@ class BatchLeased(NamedTuple):
     lanes: list[Lane]
     rows: list[tuple[bytes, bytes]]
     gone: bool = False
+    unread: bool = False
 
 
 class Ended(NamedTuple):

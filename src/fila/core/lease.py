@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fila.core.deadline import Sleeper
-from fila.core.entry import Entry
 
 if TYPE_CHECKING:
     from fila.core.lane import Lane
@@ -84,16 +83,17 @@ class LeaseBatch(Sleeper):
     """
 
     __slots__ = (
+        "bytes",
+        "bytes_max",
         "consumer",
         "count_attempt",
-        "entries",
         "expires_ns",
-        "lanes",
         "leased_ns",
         "leases",
         "name",
         "queue",
         "requests",
+        "serial",
         "visibility_ms",
         "wait_until_ns",
     )
@@ -105,14 +105,15 @@ class LeaseBatch(Sleeper):
         self.count_attempt = count_attempt  # whether running out is a failure
         self.visibility_ms = visibility_ms
         self.leases: dict[int, Lease] = {}
+        self.bytes = 0  # of its messages, those that are finished by now included
         self.leased_ns = 0
         self.expires_ns = 0
         # Only while it is filling.
+        self.bytes_max = 0
+        self.serial = 0  # in which order they were asked for
         self.consumer: Consumer | None = None
         self.wait_until_ns = 0
-        self.requests: list[int] = []  # who waits for it
-        self.entries: list[Entry] = []
-        self.lanes: list[Lane] = []
+        self.requests: dict[int, None] = {}  # who waits for it, the first of them made it
 
     def messages(self) -> int:
         return sum([lease.remaining for lease in self.leases.values()])

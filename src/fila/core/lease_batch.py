@@ -107,6 +107,7 @@ def forget_queue(state: State, queue: Queue) -> None:
         state.deadlines.disarm(batch)
         state.due_lease_batches.pop(batch, None)
         state.filling.pop(batch, None)
+        state.patient.pop(batch, None)
         for request in batch.requests:
             gone = BatchLeased(request, queue.name, 0, 0, False, 0, [], [], [], True)
             state.batches_leased.append(gone)

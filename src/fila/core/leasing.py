@@ -7,6 +7,8 @@ membership is stored in the same batch of rows as the leases; a crash finds both
 
 from __future__ import annotations
 
+from typing import Final
+
 from fila.core import effect, lease_batch, rejection, reread, settlement
 from fila.core.command import (
     TOLD_COUNTED,
@@ -20,7 +22,7 @@ from fila.core.command import (
     Withdraw,
 )
 from fila.core.command import Lease as LeaseCommand
-from fila.core.effect import BatchLeased, Event
+from fila.core.effect import BatchLeased, Delivery, Event
 from fila.core.entry import Entry, entry_of, id_of
 from fila.core.lane import Lane
 from fila.core.lease import Consumer, LeaseBatch
@@ -28,13 +30,15 @@ from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.state import MS, State
 
+CONSUMER_PREFIX: Final = "batch:"
+
 
 def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None:
     """Ask for a batch: what is open under this name, or a new one. The answer is an effect."""
     batch = queue.lease_batches.get(command.name)
     if batch is not None:
         if batch.consumer is not None:
-            batch.requests.append(command.request)
+            batch.requests[command.request] = None
         else:
             _tell_again(state, batch, command)
         return None
@@ -47,11 +51,13 @@ def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None
     now = state.now
     visibility_ms = command.visibility_ms or queue.visibility_ms
     batch = LeaseBatch(command.name, queue, command.count_attempt, visibility_ms)
-    batch.requests.append(command.request)
+    batch.requests[command.request] = None
     batch.wait_until_ns = now + command.wait_ms * MS
-    bytes_max = command.max_bytes or settings.batch_bytes
+    bytes_max = min(command.max_bytes or settings.batch_bytes, settings.batch_bytes_max)
+    batch.serial = command.request
+    batch.bytes_max = bytes_max
     batch.consumer = consumer = Consumer(
-        f"batch:{command.name}", queue, 0, command.max_messages, bytes_max
+        CONSUMER_PREFIX + command.name, queue, 0, command.max_messages, bytes_max
     )
     queue.lease_batches[batch.name] = batch
     state.filling[batch] = None
@@ -67,27 +73,63 @@ def collect(state: State, more: bool) -> None:
 
     `more` says that the pass was cut short, so that a batch which still has credit may get more.
     """
-    for batch in list(state.filling):
-        consumer = batch.consumer
-        assert consumer is not None
-        if consumer.leases:
-            _take_over(state, batch, consumer)
-        if consumer.ready:
+    found: dict[Consumer, list[Delivery]] = {}
+    for delivery in state.deliveries:
+        if delivery.consumer.connection == 0:
+            found.setdefault(delivery.consumer, []).append(delivery)
+    for consumer in found:
+        name = consumer.id.removeprefix(CONSUMER_PREFIX)
+        _look_at(state, consumer.queue.lease_batches[name])
+    for batch in sorted(state.filling, key=_serial):
+        filler = batch.consumer
+        assert filler is not None
+        before = len(batch.leases)
+        if filler.leases:
+            _take_over(state, batch, filler)
+        if filler.ready:
             if more:
                 continue
             if not batch.leases and state.now < batch.wait_until_ns:
+                # It is looked at again when it gets something, or its patience is at an end.
                 state.deadlines.arm(batch, batch.wait_until_ns)
+                del state.filling[batch]
+                state.patient[batch] = None
                 continue
         _stop_filling(state, batch)
-        for at, request in enumerate(batch.requests):
-            leased = BatchLeased(
-                request, batch.queue.name, batch.leased_ns, batch.expires_ns, at > 0,
-                len(batch.entries), batch.entries, batch.lanes, [],
-            )  # fmt: skip
-            state.batches_leased.append(leased)
-        batch.requests = []
-        batch.entries = []
-        batch.lanes = []
+        _tell(state, batch, found.get(filler, []), whole=before == 0)
+
+
+def _look_at(state: State, batch: LeaseBatch) -> None:
+    state.patient.pop(batch, None)
+    state.filling[batch] = None
+
+
+def _serial(batch: LeaseBatch) -> int:
+    return batch.serial
+
+
+def _tell(state: State, batch: LeaseBatch, deliveries: list[Delivery], whole: bool) -> None:
+    """Answer who waits for a batch that is complete. Bodies are told once, and only if all of them
+    came with this turn: what a turn holds is bounded, what a batch holds is not."""
+    entries: list[Entry] = []
+    lanes: list[Lane] = []
+    if whole:
+        for delivery in deliveries:
+            entries += delivery.entries
+            lanes += delivery.lanes
+    count = batch.messages()
+    unread = count > 0 and not whole
+    again = False
+    for request in batch.requests:
+        told = BatchLeased(
+            request, batch.queue.name, batch.leased_ns, batch.expires_ns, again,
+            count, entries, lanes, [], unread=unread,
+        )  # fmt: skip
+        state.batches_leased.append(told)
+        again = True
+        unread = count > 0
+        entries, lanes = [], []
+    batch.requests = {}
 
 
 def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
@@ -95,7 +137,7 @@ def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
     batch = queue.lease_batches.get(command.name)
     if batch is None or command.request not in batch.requests:
         return 0
-    batch.requests.remove(command.request)
+    del batch.requests[command.request]
     if not batch.requests and not batch.leases:
         _stop_filling(state, batch)
     return 1
@@ -143,6 +185,14 @@ def release(state: State, queue: Queue, command: ReleaseBatch) -> tuple[int, int
     for batch in chosen:
         messages += settlement.hand_back_leases(state, queue, list(batch.leases.values()))
     return len(chosen), messages
+
+
+def fall_due(state: State, batch: LeaseBatch) -> None:
+    """Its time has run out, or its patience with an empty queue."""
+    if batch.consumer is None:
+        state.due_lease_batches[batch] = None
+    else:
+        _look_at(state, batch)
 
 
 def due_batch(state: State) -> tuple[LeaseBatch, list[bytes]] | None:
@@ -193,8 +243,8 @@ def _fault(state: State, queue: Queue, command: LeaseCommand) -> Rejection | Non
     if not 1 <= command.max_messages <= settings.batch_messages_max:
         limit = settings.batch_messages_max
         return invalid_value("max_messages", f"{command.max_messages} is not within 1 to {limit}")
-    if command.max_bytes > settings.batch_bytes_max:
-        limit = settings.batch_bytes_max
+    if command.max_bytes > settings.batch_bytes_asked_max:
+        limit = settings.batch_bytes_asked_max
         return invalid_value("max_bytes", f"{command.max_bytes} is more than {limit}")
     if command.wait_ms > settings.batch_wait_ms_max:
         limit = settings.batch_wait_ms_max
@@ -262,10 +312,7 @@ def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:
         one.batch = batch
         batch.leases[number] = one
     consumer.leases.clear()
-    for delivery in state.deliveries:
-        if delivery.consumer is consumer:
-            batch.entries += delivery.entries
-            batch.lanes += delivery.lanes
+    batch.bytes = batch.bytes_max - consumer.credit_bytes
     batch.leased_ns = state.now
     batch.expires_ns = state.now + batch.visibility_ms * MS
     lease_batch.put_row(state, batch)
@@ -275,7 +322,8 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
     queue = batch.queue
     consumer = batch.consumer
     assert consumer is not None
-    del state.filling[batch]
+    state.filling.pop(batch, None)
+    state.patient.pop(batch, None)
     batch.consumer = None
     consumer.gone = True
     if consumer.ready:
@@ -297,6 +345,10 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
 
 def _consumer_event(state: State, batch: LeaseBatch, kind: str, credit: int) -> None:
     event = Event(
-        state.now, kind, batch.queue.name, consumer=f"batch:{batch.name}", credit_delta=credit
+        state.now,
+        kind,
+        batch.queue.name,
+        consumer=CONSUMER_PREFIX + batch.name,
+        credit_delta=credit,
     )
     state.events.append(event)

@@ -76,6 +76,7 @@ def unload_group(state: State, number: int) -> None:
             state.deadlines.disarm(batch)
             state.due_lease_batches.pop(batch, None)
             state.filling.pop(batch, None)
+            state.patient.pop(batch, None)
         if queue.touched:
             state.touched.remove(queue)
             queue.touched = False
@@ -205,6 +206,13 @@ def _load_batches(state: State, queue: Queue) -> None:
             if lease is not None:
                 lease.batch = batch
                 batch.leases[number] = lease
+                batch.bytes += sum(
+                    [
+                        queue.leased[id_of(key)][3]
+                        for key in lease.keys
+                        if id_of(key) in queue.leased
+                    ]
+                )
         if batch.leases:
             queue.lease_batches[batch.name] = batch
             state.deadlines.arm(batch, batch.expires_ns)

@@ -126,7 +126,7 @@ class Machine(Applies):
             elif isinstance(owner, Queue):
                 state.due_queues[owner] = None
             elif isinstance(owner, LeaseBatch):
-                state.due_lease_batches[owner] = None
+                leasing.fall_due(state, owner)
         if now > state.now:
             state.now = now
 
@@ -145,7 +145,7 @@ class Machine(Applies):
     def deliver(self) -> bool:
         """Hand out what may go now; True when there is more for another turn."""
         more = delivery.deliver(self.state)
-        if self.state.filling:
+        if self.state.filling or self.state.patient:
             leasing.collect(self.state, more)
         return more
 
@@ -179,10 +179,11 @@ class Machine(Applies):
         state.fresh_keys.clear()
         state.purged.clear()
 
-    def next_deadline(self) -> int:
-        """When the machine next wants to be advanced, in ns; 0: not by itself."""
+    def next_deadline(self, delivers: bool = True) -> int:
+        """When the machine next wants to be advanced, in ns; 0: not by itself. What only waits to
+        be handed out does not count where nothing is."""
         state = self.state
-        if state.due_queues or state.due_lease_batches or state.touched:
+        if state.due_queues or state.due_lease_batches or (state.touched and delivers):
             return state.now
         return state.deadlines.next_ns()
 

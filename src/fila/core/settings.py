@@ -24,6 +24,8 @@ class Settings(NamedTuple):
     delivery_messages: int = 512  # messages in one delivery (one lease row)
     delivery_bytes: int = 1 * MiB
     pass_messages: int = 2_048  # messages one delivery pass hands out before others get a turn
+    pass_bytes: int = 8 * MiB  # of all queues' passes in one turn
+    leaving_bytes: int = 32 * MiB  # handed out, not committed: beyond, nothing more goes
     idle_lanes: int = 16_384  # empty lanes remembered, so that a tenant who comes back costs no row
     ledger_mentions: int = 262_144  # lane mentions kept in ledger rows before they are folded
     expire_messages: int = 2_048  # of leases that end in one turn, and as many of lease batches
@@ -34,7 +36,8 @@ class Settings(NamedTuple):
     queues_max: int = 10_000
     batch_messages_max: int = 65_535  # messages in one lease batch
     batch_bytes: int = 8 * MiB  # of one lease batch, unless its request says
-    batch_bytes_max: int = 64 * MiB
+    batch_bytes_max: int = 16 * MiB  # a request that wishes for more gets this
+    batch_bytes_asked_max: int = 64 * MiB  # and one that wishes for more than this is refused
     batch_wait_ms_max: int = 60_000
     batches_max: int = 10_000  # open lease batches of one queue
     batch_step_messages: int = 2_048  # of a batch that ran out, end in one turn

@@ -42,10 +42,9 @@ class State:
         self.deadlines = Deadlines()
         self.times = Times(reader)  # of delayed messages, while events are recorded
         self.due_queues: dict[Queue, None] = {}  # queues whose oldest lease has run out
-        self.filling: dict[LeaseBatch, None] = {}  # lease batches that take their turns
-        self.due_lease_batches: dict[
-            LeaseBatch, None
-        ] = {}  # those whose time or patience has run out
+        self.filling: dict[LeaseBatch, None] = {}  # lease batches to be looked at after a pass
+        self.patient: dict[LeaseBatch, None] = {}  # those that wait for their first message
+        self.due_lease_batches: dict[LeaseBatch, None] = {}  # those whose time has run out
         self.window_bytes = 0
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
@@ -59,6 +58,7 @@ class State:
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []
+        self.pass_bytes_left = 0  # what this turn's deliveries may yet hold
         self.ended: list[Ended] = []
         self.events = Trail()
         self.batches_leased: list[BatchLeased] = []

@@ -76,8 +76,12 @@ class Turn(Applies):
         self._jobs = Jobs(machine, policy, self)
         self._calls: list[Call] = []
         self._stored = True
+        self._leaving_bytes = 0  # of deliveries that wait for their commit
         self.is_open = False
         self.more = False  # the last delivery pass was cut short
+        # So much waits for its commit that nothing more is handed out; `on_room` when it may be.
+        self.waits_for_commit = False
+        self.on_room: Call | None = None
         self.failures: Failures | None = None
         self.on_fault: Callable[[BaseException], None] | None = None
         # Every command of the turn with its reply, its own ones included, if a list is given.
@@ -112,7 +116,12 @@ class Turn(Applies):
             self._end_batches()
         if self._jobs.under_way:
             self._calls += self._jobs.step()
-        self.more = machine.deliver()
+        delivered_bytes = 0
+        if self._leaving_bytes < state.settings.leaving_bytes:
+            self.more = machine.deliver()
+            delivered_bytes = state.settings.pass_bytes - state.pass_bytes_left
+        else:
+            self.more = self.waits_for_commit = True
         batches, deliveries, ended, events, leased = machine.take()
         # Rows are not kept in memory until a flush.
         told = Effects([], deliveries, ended, events, leased)
@@ -120,7 +129,8 @@ class Turn(Applies):
         self.is_open = False
         self._stored = False
         leaving = self._outlet.leaving(told, calls)
-        self._committer.commit(batches, partial(self._let_go, leaving))
+        self._leaving_bytes += delivered_bytes
+        self._committer.commit(batches, partial(self._let_go, leaving, delivered_bytes))
         if not self._stored:
             self._stored = True
             machine.stored()
@@ -130,14 +140,22 @@ class Turn(Applies):
         """When a turn is due by itself, in ns: up to the present for at once, 0 for never."""
         if self._jobs.under_way:
             return self.machine.state.now
-        return self.machine.next_deadline()
+        return self.machine.next_deadline(delivers=not self.waits_for_commit)
 
-    def _let_go(self, leaving: Call) -> None:
+    def _let_go(self, leaving: Call, delivered_bytes: int) -> None:
         if not self._stored:
             # Before anything leaves: it may bring the next command with it.
             self._stored = True
             self.machine.stored()
         leaving()
+        self._leaving_bytes -= delivered_bytes
+        if (
+            self.waits_for_commit
+            and self._leaving_bytes < self.machine.state.settings.leaving_bytes
+        ):
+            self.waits_for_commit = False
+            if self.on_room is not None:
+                self.on_room()
 
     # --- what is asked of a turn beside commands
 

@@ -90,6 +90,12 @@ class View:
         found.sort(key=lambda batch: batch.leased_ns)
         return [figures.of_batch(batch) for batch in found[:count_max]]
 
+    def batch_bytes(self, name: str, batch: str) -> int | None:
+        """About how much an open lease batch holds; None if it is not open."""
+        queue = self._state.queues.get(name)
+        found = queue.lease_batches.get(batch) if queue is not None else None
+        return found.bytes if found is not None and found.consumer is None else None
+
     def stats(self, name: str, keys_max: int) -> QueueStats | Rejection:
         return stats.stats(self._state, name, keys_max)
 

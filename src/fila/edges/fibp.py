@@ -184,6 +184,9 @@ class FibpConnection(asyncio.Protocol):
             if not self._reading:
                 self._loop.call_soon(self._go_on)
 
+    def takes_more(self) -> bool:
+        return not self._congested
+
     # --- stopping
 
     def shut_down(self) -> None:

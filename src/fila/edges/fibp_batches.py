@@ -43,6 +43,9 @@ def lease_batch(connection: FibpConnection, session: Session, request_id: int, b
         return connection
 
     fault = None if request.form == COUNT else _form_fault(request.form)
+    crowded = session.too_many_consumers(connection.limits.consumers_max)
+    if crowded is not None:
+        fault = Rejection(errors.CHANNEL_FULL, crowded)
     if fault is None:
         wanted = Wanted(
             request.max_messages,

@@ -304,6 +304,7 @@ def core_settings(settings: Settings) -> CoreSettings:
         window_bytes_total=settings.storage.window_bytes,
         prefetch_default=settings.connection.prefetch,
         prefetch_bytes=settings.connection.prefetch_bytes,
+        batch_bytes_max=settings.connection.max_batch_bytes,
         idempotency_keys_max=settings.idempotency.max_keys,
         idempotency_ms=settings.idempotency.window_ms,
     )

@@ -99,7 +99,15 @@ class ConnectionSettings:
     max_outbound_bytes: int = setting(
         64 * MiB, "Unread replies after which a connection is not read from.", low=MiB
     )
-    max_consumers: int = setting(1_024, "Consumers on one connection.", low=1)
+    max_consumers: int = setting(
+        1_024, "Consumers and waiting lease requests on one connection.", low=1
+    )
+    max_batch_bytes: int = setting(
+        16 * MiB,
+        "Most bytes of one lease batch, whatever its request wishes for (one message always fits).",
+        low=1_024,
+        high=64 * MiB,
+    )
     prefetch: int = setting(
         256, "Unacknowledged messages a consumer may hold by default.", low=1, high=65_535
     )

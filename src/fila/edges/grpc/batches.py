@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fila.broker import batch_operations
-from fila.broker.lease_requests import Wanted
+from fila.broker.lease_requests import LeaseRequest, Wanted
 from fila.core.command import TOLD_ENTRIES, TOLD_STORED
 from fila.core.effect import BatchLeased
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, Entry, message_id, ready_ns
@@ -32,17 +32,20 @@ Answer = bytes | Status | None
 class LeaseCall(UnaryCall):
     """A request for a batch, which may wait; a call that ends meanwhile withdraws it."""
 
-    _request_number = 0
+    _asked: LeaseRequest | None = None
 
     def left(self) -> None:
         super().left()
-        if self._request_number:
-            self.session.leases.withdraw(self._request_number)
+        if self._asked is not None:
+            self.session.leases.withdraw(self._asked)
 
     def ask(self, request: pb.LeaseBatchRequest) -> Status | None:
         fault = arrow.unavailable() if request.as_arrow else None
         if fault is not None:
             return grpc_status.of(fault)
+        crowded = self.session.too_many_consumers(self.connection.limits.consumers_max)
+        if crowded is not None:
+            return Status(grpc_status.RESOURCE_EXHAUSTED, crowded)
 
         def done(found: BatchLeased | Rejection) -> LeaseCall:
             # It is committed already: told at once, without a turn of its own.
@@ -64,7 +67,7 @@ class LeaseCall(UnaryCall):
         asked = self.session.leases.lease(request.queue, request.name, wanted, done)
         if isinstance(asked, Rejection):
             return of_queue(request.queue, asked)
-        self._request_number = asked
+        self._asked = asked
         return None
 
     def _tell(self, found: BatchLeased | Rejection, as_arrow: bool) -> None:

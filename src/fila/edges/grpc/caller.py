@@ -61,6 +61,9 @@ class Caller:
     def flush(self) -> None:
         self._connection.flush()
 
+    def takes_more(self) -> bool:
+        return self._connection.takes_more()
+
     def expelled(self, why: Rejection) -> None:
         status = grpc_status.of(why)
         self.consumers.clear()

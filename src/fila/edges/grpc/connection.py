@@ -194,6 +194,8 @@ class GrpcConnection(asyncio.Protocol):
             transport.write(data)
         if self._behind:
             self._catch_up()
+        if len(self.broker.telling) and self.takes_more():
+            self.broker.telling.resume()
         if self._parting and out.idle and transport.can_write_eof():
             transport.write_eof()
 
@@ -303,6 +305,10 @@ class GrpcConnection(asyncio.Protocol):
             self._inbound.buffered_bytes > limits.inbound_bytes_max
             and self._buffered_bytes > limits.unsent_bytes_max
         )
+
+    def takes_more(self) -> bool:
+        """Whether the client has taken nearly all it was sent."""
+        return self.http2.out.waiting_bytes <= self.limits.unsent_bytes_max
 
     def wait_for_client(self, call: Call) -> None:
         """Call `caught_up` once the client has taken what is unsent."""

@@ -112,6 +112,9 @@ class _NoConnection:
 
     def expelled(self, why: Rejection) -> None: ...
 
+    def takes_more(self) -> bool:
+        return True
+
 
 def _key(fields: dict[str, Any]) -> str | None:
     """The fairness key an action is about, if it is about one."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # What the broker leases under one name.
 _PIECE_ROWS_MAX: Final = 65_535
-_PIECE_BYTES_MAX: Final = 64 * 1024 * 1024
+_PIECE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 class LeasedPart(InputPartition):
