@@ -58,9 +58,8 @@ test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  tests/broker tests/client tests/edges -n auto --dist worksteal
 
-test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## lint, types, contracts, tests, and 200 simulated seeds
-	@$(MAKE) --no-print-directory check
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## everything: checks, tests, 200 simulated seeds, the SDKs' tests and their conformance
+	@$(BIN)/python tools/gate.py $(PART)
 
 check: $(READY)  ## ruff, generated files, mypy --strict on everything, import contracts
 	@$(BIN)/ruff check src tests bench spec tools sdks/conformance
@@ -83,9 +82,11 @@ conformance: $(READY)  ## the SDKs against one programme: make conformance SDK=g
 # Each SDK sets up what its language needs, or says what is missing.
 sdk-%: $(READY)
 	@[ -x sdks/$*/check ] || { echo "there is no SDK sdks/$*"; exit 1; }
+	@sdks/setup $*
 	@FILA_SERVER_BIN=$(CURDIR)/$(BIN)/fila-server sdks/$*/check
 
-sdks: $(patsubst sdks/%/check,sdk-%,$(wildcard sdks/*/check)) conformance  ## every SDK's own tests, then the conformance matrix (one: make sdk-go)
+sdks: $(READY)  ## every SDK's own tests, then the conformance matrix (one: make sdk-go)
+	@CI=true $(BIN)/python tools/gate.py go js java rust ruby conformance
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py

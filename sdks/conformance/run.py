@@ -4,6 +4,7 @@
     python sdks/conformance/run.py --lang go --lang python      some languages
     python sdks/conformance/run.py --scenario order             one scenario, also several
     python sdks/conformance/run.py --lang go --command ./mine   another adapter in its place
+    python sdks/conformance/run.py --jobs 1                     one scenario at a time
     python sdks/conformance/run.py --json                       results as JSON
     python sdks/conformance/run.py --markdown                   write docs/sdks/conformance.md too
     python sdks/conformance/run.py --list                       the scenarios
@@ -18,13 +19,17 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import TypeVar
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "src")]
 
 from harness import report  # noqa: E402
 from harness.adapter import Adapter, AdapterError, Declaration, declared  # noqa: E402
+from harness.broker import Broker  # noqa: E402
+from harness.brokers import Brokers  # noqa: E402
 from harness.certificates import Certificates  # noqa: E402
 from harness.places import CATALOGUE, REPOSITORY, SOURCE  # noqa: E402
 from harness.report import Result  # noqa: E402
@@ -32,6 +37,9 @@ from harness.scenario import Scenario, ScenarioError, load  # noqa: E402
 from harness.stage import Stage, StepError  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "sdks" / "conformance.md"
+JOBS = 2 * (os.cpu_count() or 1)  # scenarios wait more than they compute
+BUILDS = 2
+T = TypeVar("T")
 
 
 def main() -> int:
@@ -56,7 +64,12 @@ def main() -> int:
             print("--command replaces one adapter: give one --lang", file=sys.stderr)
             return 2
         chosen = [chosen[0]._replace(build="", run=arguments.command)]
-    results = run(chosen, scenarios, quiet=arguments.json)
+    if arguments.markdown and (arguments.scenario or arguments.lang or arguments.command):
+        print(
+            "--markdown writes the whole matrix: give no --lang and no --scenario", file=sys.stderr
+        )
+        return 2
+    results = asyncio.run(run(chosen, scenarios, arguments.jobs, quiet=arguments.json))
     if arguments.json:
         print(report.as_json(results))
     else:
@@ -67,27 +80,52 @@ def main() -> int:
     return 0 if all(result.outcome == report.PASSED for result in results) else 1
 
 
-def run(adapters: list[Declaration], scenarios: list[Scenario], quiet: bool) -> list[Result]:
-    """Every scenario on every adapter, one after the other."""
-    results: list[Result] = []
+async def run(
+    adapters: list[Declaration], scenarios: list[Scenario], jobs: int, quiet: bool
+) -> list[Result]:
+    """Every scenario on every adapter, `jobs` at a time; results by adapter, then by scenario."""
     with tempfile.TemporaryDirectory(prefix="fila-conformance-") as place:
         certificates = Certificates(Path(place))
-        for adapter in adapters:
-            trouble = adapter.prepare()
-            for scenario in scenarios:
-                if trouble:
-                    result = Result(adapter.language, scenario.name, report.ABSENT, 0.0, trouble)
-                else:
-                    result = asyncio.run(_run_one(adapter, scenario, certificates))
-                results.append(result)
-                if not quiet:
-                    _progress(result)
-                    trouble = trouble and "see above"
-    return results
+        brokers = Brokers(certificates)
+        building = [asyncio.to_thread(adapter.prepare) for adapter in adapters]
+        troubles = await _in_lanes(building, BUILDS)
+
+        async def one(adapter: Declaration, trouble: str, scenario: Scenario) -> Result:
+            if trouble:
+                told = trouble if scenario is scenarios[0] else "see above"
+                result = Result(adapter.language, scenario.name, report.ABSENT, 0.0, told)
+            else:
+                result = await _run_one(adapter, scenario, brokers, certificates)
+            if not quiet:
+                _progress(result)
+            return result
+
+        try:
+            return await _in_lanes(
+                [
+                    one(adapter, trouble, scenario)
+                    for adapter, trouble in zip(adapters, troubles, strict=True)
+                    for scenario in scenarios
+                ],
+                jobs,
+            )
+        finally:
+            await brokers.close()
+
+
+async def _in_lanes(work: list[Coroutine[None, None, T]], lanes: int) -> list[T]:
+    """All of it, at most `lanes` at a time."""
+    free = asyncio.Semaphore(lanes)
+
+    async def one(part: Coroutine[None, None, T]) -> T:
+        async with free:
+            return await part
+
+    return await asyncio.gather(*map(one, work))
 
 
 async def _run_one(
-    declaration: Declaration, scenario: Scenario, certificates: Certificates
+    declaration: Declaration, scenario: Scenario, brokers: Brokers, certificates: Certificates
 ) -> Result:
     started = time.monotonic()
     detail, logs = "", ""
@@ -97,17 +135,22 @@ async def _run_one(
     except OSError as error:
         text = f"{declaration.run}: {error}"
         return Result(declaration.language, scenario.name, report.ABSENT, 0.0, text)
-    stage = Stage(scenario, adapter, certificates, retryable_by_name())
+    broker: Broker | None = None
     try:
+        broker = await brokers.take(scenario)
+        stage = Stage(scenario, adapter, broker, certificates, retryable_by_name())
         await stage.play()
         await adapter.end()
     except (StepError, AdapterError) as why:
         detail = str(why)
-        logs = _tail("its stderr", adapter.stderr) + _tail("the broker's log", stage.broker_log())
+        logs = _tail("its stderr", adapter.stderr)
+        logs += _tail("the broker's log", broker.log() if broker else "")
     except Exception as error:
         detail = f"the runner failed: {type(error).__name__}: {error}"
     finally:
         await adapter.kill()
+        if broker is not None:
+            await brokers.give_back(broker, scenario, passed=not detail)
     outcome = report.FAILED if detail else report.PASSED
     seconds = round(time.monotonic() - started, 2)
     return Result(declaration.language, scenario.name, outcome, seconds, detail + logs)
@@ -133,6 +176,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--lang", action="append", help="a language of adapters.toml; repeatable")
     parser.add_argument("--scenario", action="append", help="one scenario; repeatable")
     parser.add_argument("--command", help="run this adapter instead of the declared one")
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"at a time (default {JOBS})")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--markdown", action="store_true", help="write docs/sdks/conformance.md")
     parser.add_argument("--list", action="store_true", help="list the scenarios")

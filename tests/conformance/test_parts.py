@@ -14,6 +14,8 @@ from harness.adapter import declared  # noqa: E402
 from harness.expect import difference  # noqa: E402
 from harness.scenario import ScenarioError, load, parse  # noqa: E402
 
+PAGE = CONFORMANCE.parents[1] / "docs" / "sdks" / "conformance.md"
+
 
 def test_every_scenario_loads_and_has_a_group_and_a_title_of_its_own() -> None:
     scenarios = load()
@@ -77,6 +79,17 @@ def test_a_difference_is_told_with_its_place(expected: Any, got: Any, said: str)
 
 def test_runs_of_bytes_are_written_out() -> None:
     assert vectors.written_out(["00", {"repeat": "61", "count": 3}, "ff"]) == b"\0aaa\xff"
+
+
+def test_the_page_in_the_docs_is_the_matrix_of_today_and_green() -> None:
+    scenarios, languages = load(), list(declared())
+    green = [
+        report.Result(language, scenario.name, report.PASSED, 1.0, "")
+        for language in languages
+        for scenario in scenarios
+    ]
+    # Made by `python sdks/conformance/run.py --markdown`, after a change of scenarios again.
+    assert PAGE.read_text(encoding="utf-8") == report.as_markdown(scenarios, green)
 
 
 def test_the_page_has_a_row_for_every_scenario_and_a_column_for_every_language() -> None:

@@ -81,6 +81,11 @@ def test_an_adapter_that_ends_early_fails_instead_of_hanging() -> None:
     assert "closed its stdout" in result["detail"] or "cannot be" in result["detail"]
 
 
+def test_the_page_is_written_of_whole_runs_only() -> None:
+    done = run("--markdown", "--lang", "python", "--scenario", "lifecycle")
+    assert done.returncode == 2 and "--markdown writes the whole matrix" in done.stderr
+
+
 def test_unknown_names_are_told() -> None:
     done = run("--scenario", "no-such-scenario")
     assert done.returncode == 2 and "no scenario 'no-such-scenario'" in done.stderr

@@ -7,9 +7,7 @@ import asyncio
 import base64
 import hashlib
 import re
-import tempfile
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import Any
 
 from adapters.python import Session
@@ -45,42 +43,41 @@ class Kept(dict[str, Any]):
 
 class Stage:
     def __init__(
-        self, scenario: Scenario, adapter: Adapter, certificates: Certificates, retryable: Json
+        self,
+        scenario: Scenario,
+        adapter: Adapter,
+        broker: Broker | None,
+        certificates: Certificates,
+        retryable: Json,
     ) -> None:
         self._scenario = scenario
         self._adapter = adapter
+        self._broker = broker
         self._certificates = certificates
         self._retryable = retryable  # by error code name, from the catalogue
         self._witness = Session()
         self._witness_id = 0
-        self._broker: Broker | None = None
         self._peers: dict[str, Peer] = {}
         self._saved: Json = {}
         self._background: dict[str, tuple[Json, int, asyncio.Future[Json]]] = {}
 
     async def play(self) -> None:
         """Raises StepError, AdapterError or TimeoutError when it does not pass."""
-        with tempfile.TemporaryDirectory(prefix="fila-conformance-") as place:
-            try:
-                async with asyncio.timeout(self._scenario.limit_s):
-                    await self._set_up(Path(place))
-                    for number, step in enumerate(self._scenario.steps, 1):
-                        await self._take_step(number, step)
-            except TimeoutError:
-                raise StepError(f"not over within {self._scenario.limit_s:g} s") from None
-            finally:
-                await self._tear_down()
+        try:
+            async with asyncio.timeout(self._scenario.limit_s):
+                await self._set_up()
+                for number, step in enumerate(self._scenario.steps, 1):
+                    await self._take_step(number, step)
+        except TimeoutError:
+            raise StepError(f"not over within {self._scenario.limit_s:g} s") from None
+        finally:
+            await self._tear_down()
 
-    def broker_log(self) -> str:
-        return "" if self._broker is None else self._broker.log()
-
-    async def _set_up(self, place: Path) -> None:
+    async def _set_up(self) -> None:
         self._saved |= self._certificates.names()
         self._saved["long"] = "x" * 65_536  # one byte more than a string may have
-        if self._scenario.broker is None:
+        if self._scenario.broker is None or self._broker is None:
             return
-        self._broker = Broker(place, self._scenario.broker, self._certificates)
-        await self._broker.start()
         self._saved |= {"broker": self._broker.address, "key": self._broker.api_key}
         options: Json = {"reconnect_pause_max_ms": 200}
         if self._scenario.broker.get("tls"):
@@ -99,8 +96,6 @@ class Stage:
     async def _tear_down(self) -> None:
         for _, _, response in self._background.values():
             response.cancel()
-        if self._broker is not None:
-            await self._broker.kill()
         await self._witness.end()
         for peer in self._peers.values():
             await peer.close()
