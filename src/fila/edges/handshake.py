@@ -24,6 +24,7 @@ CERTIFICATE: Final = "certificate"  # the client's, or the client did not like o
 PROTOCOL: Final = "protocol"  # no TLS, or a version or cipher that is not spoken here
 TIMEOUT: Final = "timeout"
 CLOSED: Final = "closed"  # by the client, in the middle of it
+CROWDED: Final = "crowded"  # it was slow, and others wanted in
 _ABOUT_A_CERTIFICATE: Final = ("CERTIFICATE", "CERT_", "UNKNOWN_CA")
 
 
@@ -31,7 +32,9 @@ class Refusals:
     """Counts failed handshakes, and says why, a bounded number of times per minute."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] = dict.fromkeys((CERTIFICATE, PROTOCOL, TIMEOUT, CLOSED), 0)
+        self.counts: dict[str, int] = dict.fromkeys(
+            (CERTIFICATE, PROTOCOL, TIMEOUT, CLOSED, CROWDED), 0
+        )
         self._since_s = 0.0
         self._said = 0
         self._unsaid = 0
@@ -76,12 +79,14 @@ class TlsServer:
         tls: PortTls,
         loop: asyncio.AbstractEventLoop,
         wait_s: float,
+        handshakes_max: int,
     ) -> None:
         self._make = make
         self._tls = tls
         self._loop = loop
         self._wait_s = wait_s
-        self._handshakes: set[asyncio.Task[None]] = set()
+        self._handshakes_max = handshakes_max
+        self._handshakes: dict[asyncio.Task[None], None] = {}  # the oldest first
         self.sockets: list[socket.socket] = []
 
     async def listen(self, host: str, port: int, backlog: int) -> None:
@@ -121,8 +126,21 @@ class TlsServer:
             accepted.setblocking(False)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = self._loop.create_task(self._shake_hands(accepted, address))
-            self._handshakes.add(task)
-            task.add_done_callback(self._handshakes.discard)
+            self._handshakes[task] = None
+            task.add_done_callback(lambda task: self._handshakes.pop(task, None))
+            if len(self._handshakes) > self._handshakes_max:
+                self._end_oldest()
+
+    def handshakes(self) -> int:
+        """How many are under way."""
+        return len(self._handshakes)
+
+    def _end_oldest(self) -> None:
+        """So many have begun and not ended that the slowest must be strangers who never will."""
+        task = next(iter(self._handshakes))
+        del self._handshakes[task]
+        self._tls.refusals.counts[CROWDED] += 1
+        task.cancel()
 
     def _resume(self, bound: socket.socket) -> None:
         if bound in self.sockets:

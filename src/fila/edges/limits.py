@@ -14,7 +14,11 @@ class ConnectionLimits(NamedTuple):
     assembly_streams_max: int = 16
     inbound_bytes_max: int = 512 * 1024 * 1024  # unfinished messages of all connections
     unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries
-    outbound_bytes_max: int = 64 * 1024 * 1024  # replies beyond: no more requests
+    outbound_bytes_max: int = 16 * 1024 * 1024  # replies beyond: no more requests
+    unread_bytes_max: int = 128 * 1024 * 1024  # of all connections; beyond: who reads nothing goes
+    strangers_max: int = 1_000  # connections nobody has been admitted on
+    stranger_bytes_max: int = 64 * 1024  # that one of them may send
+    strangers_bytes_max: int = 16 * 1024 * 1024  # and all of them together
     messages_max: int = 65_536  # in one Enqueue, Ack or Nack
     consumers_max: int = 1_024
     handshake_s: float = 30.0

@@ -14,6 +14,7 @@ from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.handshake import PortTls, TlsServer
 from fila.edges.lane_fields import LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
+from fila.edges.outbound import Outbound
 from fila.edges.protocol_detection import Connection, ProtocolDetector, TurnedAway
 
 log = logging.getLogger("fila.listener")
@@ -30,6 +31,7 @@ class Listener:
         self._connections_max = connections_max
         self._full = False
         self._inbound = Inbound()
+        self.outbound = Outbound(limits.unread_bytes_max)
         self._lane_fields = LaneFields()
         self.failures = Failures()
         self._sessions = sessions
@@ -53,7 +55,10 @@ class Listener:
         free one)."""
         server: asyncio.Server | TlsServer
         if tls is not None:
-            server = TlsServer(self._connect, tls, self._loop, self._limits.handshake_s)
+            limits = self._limits
+            server = TlsServer(
+                self._connect, tls, self._loop, limits.handshake_s, limits.strangers_max
+            )
             await server.listen(host, port, backlog=1024)
         else:
             server = await self._loop.create_server(

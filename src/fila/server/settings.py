@@ -97,7 +97,23 @@ class ConnectionSettings:
         MiB, "Unsent bytes after which a connection's consumers get nothing more.", low=4_096
     )
     max_outbound_bytes: int = setting(
-        64 * MiB, "Unread replies after which a connection is not read from.", low=MiB
+        16 * MiB, "Unread replies after which a connection is not read from.", low=MiB
+    )
+    max_unread_bytes: int = setting(
+        128 * MiB,
+        "Bytes sent and not taken on all connections, HTTP too; beyond, those that have taken "
+        "nothing for the longest time are closed.",
+        low=MiB,
+    )
+    max_unauthenticated: int = setting(
+        1_000,
+        "Connections that have not shown who they are; beyond, the oldest of them is closed.",
+        low=1,
+    )
+    max_unauthenticated_bytes: int = setting(
+        16 * MiB,
+        "Bytes they may send all together, 64 KiB each; beyond, the oldest is closed.",
+        low=65_536,
     )
     max_consumers: int = setting(
         1_024, "Consumers and waiting lease requests on one connection.", low=1

@@ -19,7 +19,6 @@ from fila.broker.broker import Broker
 from fila.broker.clock import Clock, elapsed_ns
 from fila.broker.session import Sessions
 from fila.distribution import install
-from fila.edges.failures import Failures
 from fila.edges.handshake import PortTls, Refusals
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import Hooks
@@ -101,7 +100,7 @@ class Watch:
         if own.otlp_endpoint:
             self._export = self._make_export(tracer)
         if self._settings.gui.listen_addr:
-            self._make_site(sessions, observer, hook_numbers, listener.failures)
+            self._make_site(sessions, observer, hook_numbers, listener)
 
     async def start(self, tls: PortTls | None) -> tuple[str, int] | None:
         """Begin to beat, to export and to serve. Returns the HTTP address, if there is one."""
@@ -176,7 +175,7 @@ class Watch:
         sessions: Sessions,
         observer: Observer,
         hooks: Callable[[str], list[tuple[str, HookNumbers]]],
-        failures: Failures,
+        listener: Listener,
     ) -> None:
         from fila.edges.http.actions import Actions
         from fila.edges.http.api import Api
@@ -197,7 +196,7 @@ class Watch:
         self._site = Site(guard, logins, api, Files(), self._scrape)
         self._site.warnings = self._warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
-        self._http = HttpListener(self._site.serve, limits, failures)
+        self._http = HttpListener(self._site.serve, limits, listener.failures, listener.outbound)
 
     def _warnings(self) -> list[str]:
         """What `/readyz` adds to its answer."""

@@ -240,8 +240,8 @@ INSTRUMENTS: Final = (
         "{connection}",
         ("kind",),
         "TLS handshakes that failed: over a `certificate`, because what came is no TLS that is "
-        "spoken here (`protocol`), for a `timeout`, or the client `closed`. The log has address "
-        "and reason.",
+        "spoken here (`protocol`), for a `timeout`, because many had begun and it was the oldest "
+        "(`crowded`), or the client `closed`. The log has address and reason.",
     ),
     Instrument(
         "fila.tls.certificate.expires_in",

@@ -17,6 +17,7 @@ import h11
 from fila.edges import failures
 from fila.edges.failures import Failures
 from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
+from fila.edges.outbound import SLOW_BYTES, Outbound
 
 log = logging.getLogger("fila.http")
 
@@ -40,7 +41,6 @@ class HttpLimits(NamedTuple):
     body_bytes_max: int = 64 * 1024
     ahead_bytes_max: int = 64 * 1024  # sent by the client before the last answer was made
     query_fields_max: int = 32
-    unsent_bytes_max: int = 1024 * 1024
     request_s: float = 10.0  # from its first byte, or the connection's start, to its last
     idle_s: float = 30.0  # between requests
     stuck_s: float = 30.0  # a client that takes nothing of its answer
@@ -54,16 +54,18 @@ class HttpConnection(asyncio.Protocol):
         serve: Serve,
         limits: HttpLimits,
         loop: asyncio.AbstractEventLoop,
-        opened: Callable[[HttpConnection], None],
+        used: Callable[[HttpConnection], None],
         closed: Callable[[HttpConnection], None],
         failed: Failures,
+        outbound: Outbound,
     ) -> None:
         self._serve = serve
         self._limits = limits
         self._loop = loop
-        self._opened = opened
+        self._used = used
         self._closed = closed
         self._failures = failed
+        self._outbound = outbound
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
@@ -80,9 +82,9 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
-        transport.set_write_buffer_limits(high=self._limits.unsent_bytes_max)
+        transport.set_write_buffer_limits(high=SLOW_BYTES)
         self._wait(self._limits.request_s)
-        self._opened(self)
+        self._used(self)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -110,10 +112,11 @@ class HttpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable.clear()
-        self._stuck = self._loop.call_later(self._limits.stuck_s, self._abort)
+        self._watch(1 << 62)
 
     def resume_writing(self) -> None:
         self._writable.set()
+        self._outbound.hold(self, 0)
         if self._stuck is not None:
             self._stuck.cancel()
 
@@ -124,6 +127,7 @@ class HttpConnection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         self._transport = None
+        self._outbound.hold(self, 0)
         self._closed(self)
 
     def shut_down(self) -> None:
@@ -132,6 +136,21 @@ class HttpConnection(asyncio.Protocol):
             self._task.cancel()
         if self._transport is not None:
             self._transport.close()
+
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered: it has sent no request, or half of one."""
+        return self._task is None
+
+    def is_slow(self) -> bool:
+        """Whether its client does not read its answer."""
+        return not self._writable.is_set()
+
+    def unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def give_up(self) -> None:
+        """Others need the room."""
+        self._abort()
 
     # --- requests
 
@@ -186,6 +205,7 @@ class HttpConnection(asyncio.Protocol):
         head = self._request
         assert head is not None and self._transport is not None
         request = self._parse(head)
+        self._used(self)
         self._task = self._loop.create_task(self._answer(request))
 
     def _parse(self, head: h11.Request) -> Request:
@@ -219,6 +239,7 @@ class HttpConnection(asyncio.Protocol):
                 await self._stream(answer)
             else:
                 self._send(answer, request.method == "HEAD")
+                await self._writable.wait()  # one answer at a time is kept for who does not read
             self._task = None
             self._next()
         except (asyncio.CancelledError, h11.LocalProtocolError):
@@ -252,9 +273,14 @@ class HttpConnection(asyncio.Protocol):
             *_SECURITY,
         ]
         out = self._h11.send(h11.Response(status_code=response.status, headers=headers)) or b""
-        if not head_only:
-            out += self._h11.send(h11.Data(data=response.body)) or b""
-        self._write(out + (self._h11.send(h11.EndOfMessage()) or b""))
+        body = b"" if head_only else self._h11.send(h11.Data(data=response.body)) or b""
+        end = self._h11.send(h11.EndOfMessage()) or b""
+        if len(body) <= SLOW_BYTES:
+            self._write(out + body + end)
+        else:  # not another copy of what is large
+            self._write(out)
+            self._write(body)
+            self._write(end)
 
     async def _stream(self, stream: EventStream) -> None:
         headers = [
@@ -302,6 +328,8 @@ class HttpConnection(asyncio.Protocol):
     def _write(self, data: bytes | None) -> None:
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+            if not self._writable.is_set():
+                self._outbound.hold(self, self.unsent_bytes())
 
     def _wait(self, seconds: float) -> None:
         if self._timer is not None:
@@ -313,6 +341,14 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(HttpError(408, "BadRequest", "the request did not arrive in time"))
         else:
             self._close()
+
+    def _watch(self, unsent_before: int) -> None:
+        """End a client that takes nothing of its answer; one that is slow may go on."""
+        unsent = self.unsent_bytes()
+        if unsent >= unsent_before:
+            self._abort()
+        else:
+            self._stuck = self._loop.call_later(self._limits.stuck_s, self._watch, unsent)
 
     def _close(self) -> None:
         if self._transport is not None:
