@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from fila.core.effect import EVENT_ENQUEUED, Event
@@ -89,6 +90,48 @@ def test_a_slow_disk_makes_a_counted_gap_and_stops_nobody(
     found = reader.totals(tmp_path)
     assert found.lost == 400
     assert found.counts == {("q", "enqueued"): 131}
+
+
+def test_bodies_that_wait_are_bounded_in_bytes_and_one_request_always_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    append = HotFile.append
+
+    def slow(self: HotFile, batch: Any) -> None:
+        gate.wait()
+        append(self, batch)
+
+    monkeypatch.setattr(HotFile, "append", slow)
+    writer = journal(tmp_path, messages=True, waiting_bytes_max=100_000, flush_s=0.01)
+
+    def record(body_bytes: int, count: int = 1) -> None:
+        body = b"\0\0" + body_bytes.to_bytes(4, "big") + bytes(body_bytes)
+        writer.record_messages("q", time.time_ns(), [bytes(16)] * count, [body] * count)
+
+    record(1_000_000)
+    assert writer.status().waiting_bytes > 1_000_000
+    record(10, count=3)
+    assert writer.status().dropped == 3
+    gate.set()
+    wait_for(lambda: writer.status().waiting_bytes == 0)
+    for _ in range(20):
+        record(40_000)
+    writer.close()
+    dropped = writer.status().dropped
+    sealed = [pq.read_metadata(path).num_rows for path in tmp_path.glob("messages/*/*.parquet")]
+    assert sum(sealed) == 1 + 20 + 3 - dropped
+    assert writer.status().waiting_bytes == 0
+
+
+def test_a_part_with_payloads_is_sealed_by_its_bytes(tmp_path: Path) -> None:
+    writer = journal(tmp_path, messages=True, seal_bytes=50_000, flush_s=0.01)
+    for _ in range(10):
+        body = b"\0\0" + (30_000).to_bytes(4, "big") + bytes(30_000)
+        writer.record_messages("q", time.time_ns(), [bytes(16)], [body])
+        wait_for(lambda: writer.status().waiting_bytes == 0)
+    assert writer.status().sealed_parts >= 4  # long before the journal is closed
+    writer.close()
 
 
 def test_a_disk_that_fails_loses_events_but_not_the_journal(

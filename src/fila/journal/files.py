@@ -43,11 +43,13 @@ class HotFile:
         self._writer = pa.ipc.new_stream(self._file, schema)
         self.batches: list[Any] = []
         self.rows = 0
+        self.bytes = 0
 
     def append(self, batch: Any) -> None:
         self._writer.write_batch(batch)
         self.batches.append(batch)
         self.rows += batch.num_rows
+        self.bytes += batch.nbytes
 
     def close(self) -> None:
         self._writer.close()

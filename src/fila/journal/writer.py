@@ -33,7 +33,7 @@ _SETTINGS_EVENTS = frozenset(
     (effect.EVENT_CONFIG_CHANGED, effect.EVENT_QUEUE_CREATED, effect.EVENT_QUEUE_DELETED)
 )
 PACK_EVENTS = 1_000  # more in one go would push the broker's own data out of the caches
-MESSAGE_BATCHES_MAX = 1_000  # enqueues whose bodies may wait to be written
+ENQUEUED_BYTES = 200  # beside the body of each message that waits
 _RETIRE_EVERY_NS = 3_600 * 10**9
 
 
@@ -44,8 +44,10 @@ class JournalSettings(NamedTuple):
     flush_events: int = 50_000  # written at once when there are so many, else every flush_s
     flush_s: float = 0.25
     seal_events: int = 200_000
+    seal_bytes: int = 16 * 1024 * 1024  # of a part that is not sealed, which is kept in memory
     seal_s: float = 60.0
     waiting_events_max: int = 500_000  # beyond this events are dropped, and counted
+    waiting_bytes_max: int = 16 * 1024 * 1024  # the same for bodies
     retention_days: int = 7
     messages_retention_days: int = 1
 
@@ -55,6 +57,7 @@ class Status(NamedTuple):
     waiting: int
     dropped: int
     sealed_parts: int
+    waiting_bytes: int = 0
 
 
 class Journal:
@@ -69,6 +72,7 @@ class Journal:
         self._fresh_rows = 0
         self._taken = _Taken()
         self._messages: deque[Enqueued] = deque()
+        self._messages_bytes = 0
         self._waiting = 0
         self._dropped = 0
         self._gap = 0  # dropped, and not recorded in a row yet
@@ -117,16 +121,25 @@ class Journal:
     def record_messages(
         self, queue: str, now_ns: int, ids: list[bytes], bodies: list[bytes]
     ) -> None:
-        """Take committed messages with their bodies, if they are wanted."""
+        """Take committed messages with their bodies, if they are wanted. One request always fits,
+        however large it is."""
+        size = _bytes_of(bodies)
+        bytes_max = self._settings.waiting_bytes_max
         with self._lock:
-            if len(self._messages) < MESSAGE_BATCHES_MAX:
-                self._messages.append(Enqueued(queue, now_ns, ids, bodies))
-            else:
+            if self._messages and self._messages_bytes + size > bytes_max:
                 self._dropped += len(ids)
+                return
+            self._messages.append(Enqueued(queue, now_ns, ids, bodies))
+            self._messages_bytes += size
+            if self._messages_bytes < bytes_max // 4:
+                return
+        self._wake.set()
 
     def status(self) -> Status:
         with self._lock:
-            return Status(self._written, self._waiting, self._dropped, self._sealed)
+            return Status(
+                self._written, self._waiting, self._dropped, self._sealed, self._messages_bytes
+            )
 
     def close(self) -> None:
         """Write and seal everything that was recorded."""
@@ -219,13 +232,11 @@ class Journal:
             if self._fresh:
                 self._pack()
             taken, self._taken = self._taken, _Taken()
-            messages, self._messages = self._messages, deque()
             self._waiting = 0
         if taken.packed.rows:
             self._write_events(taken)
         self._write_settings(taken.changes)
-        for enqueued in messages:
-            self._append("messages", messages_batch(enqueued))
+        self._write_messages()
 
     def _write_events(self, taken: _Taken) -> None:
         rows = taken.packed.rows
@@ -248,6 +259,23 @@ class Journal:
     def _write_settings(self, changes: list[Event]) -> None:
         if changes:
             self._append("config", config_batch(changes, self._settings.broker, self._epoch))
+
+    def _write_messages(self) -> None:
+        """One enqueue after the other: each counts as waiting until it is written."""
+        for _ in range(len(self._messages)):
+            enqueued = self._messages[0]
+            lost = len(enqueued.ids)
+            try:
+                self._append("messages", messages_batch(enqueued))
+                lost = 0
+                tail = self._tails["messages"]
+                if tail.hot.bytes >= self._settings.seal_bytes:
+                    self._seal(tail)
+            finally:
+                with self._lock:
+                    self._messages.popleft()
+                    self._messages_bytes -= _bytes_of(enqueued.bodies)
+                    self._dropped += lost
 
     def _append(self, table: str, batch: Any) -> None:
         tail = self._tails.get(table)
@@ -280,6 +308,10 @@ class Journal:
             files.retire(self._settings.path, table, (today - timedelta(days=days)).isoformat())
 
 
+def _bytes_of(bodies: list[bytes]) -> int:
+    return sum(map(len, bodies)) + ENQUEUED_BYTES * len(bodies)
+
+
 class _Taken:
     """Events on their way to the disk."""
 
@@ -300,4 +332,5 @@ class _Tail(NamedTuple):
 
     def due(self, settings: JournalSettings, now_ns: int) -> bool:
         age_s = (now_ns - self.since_ns) / 1e9
-        return self.hot.rows >= settings.seal_events or age_s >= settings.seal_s
+        full = self.hot.rows >= settings.seal_events or self.hot.bytes >= settings.seal_bytes
+        return full or age_s >= settings.seal_s

@@ -283,6 +283,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
             flush_s=own.flush_interval_ms / 1000,
             seal_s=own.seal_interval_ms / 1000,
             waiting_events_max=own.max_waiting_events,
+            waiting_bytes_max=own.max_waiting_bytes,
             retention_days=own.retention_days,
             messages=own.messages,
             messages_retention_days=own.messages_retention_days,

@@ -253,6 +253,11 @@ class JournalSettings:
     max_waiting_events: int = setting(
         500_000, "Events in memory beyond which they are dropped, and counted.", low=1_000
     )
+    max_waiting_bytes: int = setting(
+        16 * MiB,
+        "Headers and payloads in memory beyond which they are dropped, and counted.",
+        low=65_536,
+    )
 
 
 @dataclass(frozen=True)
