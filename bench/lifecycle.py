@@ -91,7 +91,9 @@ class Lifecycle:
         backlog: int,
         settings: Settings | None = None,
         batch: int = BATCH,
+        beside: tuple[int, int] = (0, 0),
     ) -> None:
+        """`beside`: so many messages of so many keys lie idle in another queue."""
         self.batch = batch
         self.now = 1_700_000_000_000_000_000
         self.machine = load(store, settings or Settings(), self.now)
@@ -111,9 +113,19 @@ class Lifecycle:
             one.fairness_key: state.lane(queue, one.fairness_key, ()) for one in self._assignments
         }
         self.turn.end()
+        if beside[1]:
+            self._fill_beside(*beside)
         for _ in range(backlog // 1_000):
             self.fill(1_000)
         self.turn.apply(Consume("q", "c", 1, batch, 1 << 40))
+
+    def _fill_beside(self, count: int, keys: int) -> None:
+        self.do(CreateQueue("idle"))
+        own = [Assignment(b"idle-%06d" % at, 1, ()) for at in range(keys)]
+        for at in range(count // 1_000):
+            command = self.enqueue(1_000)
+            these = [own[(at * 1_000 + place) % keys] for place in range(1_000)]
+            self.do(command._replace(queue="idle", assignments=these))
 
     def enqueue(self, count: int) -> Enqueue:
         ids = [number.to_bytes(16, "big") for number in range(self._next_id, self._next_id + count)]

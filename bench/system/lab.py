@@ -57,9 +57,18 @@ class Lab:
     def crew(self, broker: Broker, *jobs: Job) -> Crew:
         return Crew(jobs, self.place(), broker.pid)
 
-    def fill(self, broker: Broker, queue: str, count: int, keys: int = 0, size: int = KIB) -> None:
+    def fill(
+        self,
+        broker: Broker,
+        queue: str,
+        count: int,
+        keys: int = 0,
+        size: int = KIB,
+        named: bool = False,
+    ) -> None:
         """Put so many messages (or a few more) into a queue."""
-        producer = raw(broker, queue, "produce", keys=keys, bytes=size, unsettled_max=0)
+        told = {"keys": keys, "named": named, "bytes": size, "unsettled_max": 0}
+        producer = raw(broker, queue, "produce", **told)
         with self.crew(broker, producer) as crew:
             crew.resume()
             crew.until(lambda: crew.sent >= count, 600, f"send {count} messages")

@@ -193,7 +193,7 @@ def test_deleting_a_queue_removes_everything_of_it_from_memory() -> None:
     turns.delete("q")
     state = turns.machine.state
     assert set(state.queues) == {"neighbour", "neighbour.dlq"}
-    assert state.window_bytes == sum(
+    assert state.windows.bytes == sum(
         lane.window_bytes
         for key in state.queues["neighbour"].keys.values()
         for lane in key.lanes.values()

@@ -33,6 +33,14 @@ def row(stamp: int) -> tuple[bytes, bytes]:
     return one[0], row_of(one)
 
 
+def insert(lane: Lane, one: Entry, window_messages: int, room: bool) -> int:
+    return lane.insert(one, window_messages, room, START, {})
+
+
+def page(lane: Lane, rows: list[tuple[bytes, bytes]], complete: bool, room: int = 1 << 40) -> int:
+    return lane.page(rows, complete, room, START, {})
+
+
 def stamps(entries: object) -> list[int]:
     return [one[1] for one in entries]  # type: ignore[attr-defined]
 
@@ -43,21 +51,21 @@ def stamps(entries: object) -> list[int]:
 def test_messages_stand_in_the_window_in_stamp_order() -> None:
     lane = lane_of()
     for stamp in (10, 30, 20, 40, 5):
-        lane.insert(entry(stamp), 100, room=True)
+        insert(lane, entry(stamp), 100, room=True)
     assert stamps(lane.window) == [5, 10, 20, 30, 40]
     assert lane.horizon == b""
 
 
 def test_the_window_knows_its_bytes() -> None:
     lane = lane_of()
-    grown = sum(lane.insert(entry(stamp, b"x" * stamp), 100, room=True) for stamp in (3, 1, 2))
+    grown = sum(insert(lane, entry(stamp, b"x" * stamp), 100, room=True) for stamp in (3, 1, 2))
     assert grown == lane.window_bytes == 3 * ENTRY_BYTES + 6
 
 
 def test_a_message_beyond_a_full_window_is_left_to_the_store() -> None:
     lane = lane_of()
     for stamp in (1, 2, 3):
-        lane.insert(entry(stamp), 2, room=True)
+        insert(lane, entry(stamp), 2, room=True)
     assert stamps(lane.window) == [1, 2]
     assert lane.horizon == entry(2)[0]
     assert stamps(lane.unflushed) == [3]
@@ -66,39 +74,105 @@ def test_a_message_beyond_a_full_window_is_left_to_the_store() -> None:
 def test_behind_a_horizon_everything_is_left_to_the_store() -> None:
     lane = lane_of()
     for stamp in (1, 2, 3):
-        lane.insert(entry(stamp), 2, room=True)
+        insert(lane, entry(stamp), 2, room=True)
     lane.window.popleft()
-    assert lane.insert(entry(4), 2, room=True) == 0
+    assert insert(lane, entry(4), 2, room=True) == 0
     assert stamps(lane.window) == [2]
 
 
 def test_a_message_from_before_the_horizon_finds_its_place_in_the_window() -> None:
     lane = lane_of()
     for stamp in (10, 20, 30):
-        lane.insert(entry(stamp), 2, room=True)
+        insert(lane, entry(stamp), 2, room=True)
     lane.window.popleft()
-    lane.insert(entry(15), 2, room=True)
+    insert(lane, entry(15), 2, room=True)
     assert stamps(lane.window) == [15, 20]
 
 
 def test_an_overfull_window_is_cut_and_what_is_cut_is_found_again() -> None:
     lane = lane_of()
     for stamp in (10, 20, 30, 40):
-        lane.insert(entry(stamp), 4, room=True)
-    lane.insert(entry(5), 4, room=True)
+        insert(lane, entry(stamp), 4, room=True)
+    insert(lane, entry(5), 4, room=True)
     assert stamps(lane.window) == [5, 10]
     assert lane.horizon == entry(10)[0]
     assert sorted(stamps(lane.unflushed)) == [20, 30, 40]
     assert lane.window_bytes == 2 * (ENTRY_BYTES + 4)
 
 
-def test_without_room_a_lane_keeps_its_head_but_not_its_body() -> None:
+def test_without_room_a_lane_leaves_everything_to_the_store() -> None:
     lane = lane_of()
-    lane.insert(entry(1), 100, room=False)
-    lane.insert(entry(2), 100, room=False)
-    assert [(one[1], one[8]) for one in lane.window] == [(1, b"")]
-    assert lane.window_bytes == ENTRY_BYTES
-    assert lane.horizon == entry(1)[0]
+    lane.delivered = entry(5)[0]
+    insert(lane, entry(10), 100, room=False)
+    insert(lane, entry(20), 100, room=False)
+    assert not lane.window
+    assert stamps(lane.unflushed) == [10, 20]
+    assert lane.horizon < entry(10)[0]
+    assert lane.head_stamp() == 10
+
+
+def test_without_room_only_what_was_handed_back_stays_and_not_its_body() -> None:
+    lane = lane_of()
+    lane.delivered = entry(5)[0]
+    fresh: dict[bytes, bytes] = {}
+    lane.insert(entry(4), 100, False, START, fresh)
+    lane.insert(entry(10), 100, False, START, fresh)
+    assert [(one[1], one[8]) for one in lane.window] == [(4, b"")]
+    assert lane.window_bytes == 0
+    assert fresh == {entry(4)[0]: b"body"}
+    assert lane.horizon == entry(5)[0]
+
+
+# --- cutting
+
+
+def test_a_cut_leaves_the_newest_messages_to_the_store() -> None:
+    lane = lane_of()
+    for stamp in (1, 2, 3, 4):
+        insert(lane, entry(stamp), 100, room=True)
+    freed = lane.cut(100, 2 * (ENTRY_BYTES + 4), START + 1, {})
+    assert stamps(lane.window) == [1, 2]
+    assert lane.horizon == entry(2)[0]
+    assert freed == 2 * (ENTRY_BYTES + 4) == lane.window_bytes
+    assert lane.unflushed == []
+
+
+def test_what_is_cut_in_the_turn_it_came_is_remembered_until_it_is_stored() -> None:
+    lane = lane_of()
+    for stamp in (1, 2, 3):
+        insert(lane, entry(stamp), 100, room=True)
+    lane.cut(1, lane.window_bytes, START, {})
+    assert sorted(stamps(lane.unflushed)) == [2, 3]
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+def test_a_lane_cut_to_nothing_still_knows_its_head(delayed: bool) -> None:
+    lane = lane_of()
+    one = entry(7)
+    insert(lane, (*one[:6], -1 if delayed else 0, *one[7:]), 100, room=True)
+    insert(lane, entry(8), 100, room=True)
+    lane.pending = 2
+    stored = lane.stored_head()
+    lane.cut(0, 0, START + 1, {})
+    assert not lane.window
+    assert lane.window_bytes == 0
+    assert (lane.head_stamp(), lane.head_has_delay()) == (7, delayed)
+    assert lane.stored_head() == stored
+    page(lane, [row(7), row(8)], complete=True)
+    assert stamps(lane.window) == [7, 8]
+
+
+def test_a_cut_takes_only_the_bodies_of_what_was_handed_back() -> None:
+    lane = lane_of()
+    for stamp in (1, 2, 9):
+        insert(lane, entry(stamp), 100, room=True)
+    lane.delivered = entry(5)[0]
+    fresh: dict[bytes, bytes] = {}
+    lane.cut(0, 0, START, fresh)
+    assert [(one[1], one[8]) for one in lane.window] == [(1, b""), (2, b"")]
+    assert lane.horizon == entry(5)[0]
+    assert fresh == {entry(1)[0]: b"body", entry(2)[0]: b"body"}
+    assert lane.cut(0, 0, START, {}) == 0
 
 
 # --- paging
@@ -107,7 +181,7 @@ def test_without_room_a_lane_keeps_its_head_but_not_its_body() -> None:
 def test_a_page_continues_where_the_window_ended() -> None:
     lane = lane_of()
     lane.horizon = entry(2)[0]
-    grown = lane.page([row(3), row(4)], complete=False)
+    grown = page(lane, [row(3), row(4)], complete=False)
     assert stamps(lane.window) == [3, 4]
     assert lane.horizon == entry(4)[0]
     assert grown == lane.window_bytes == 2 * (ENTRY_BYTES + 4)
@@ -116,7 +190,7 @@ def test_a_page_continues_where_the_window_ended() -> None:
 def test_the_last_page_lifts_the_horizon() -> None:
     lane = lane_of()
     lane.horizon = entry(2)[0]
-    lane.page([row(3)], complete=True)
+    page(lane, [row(3)], complete=True)
     assert lane.horizon == b""
 
 
@@ -125,7 +199,7 @@ def test_leased_messages_are_not_paged_in_again() -> None:
     lane.horizon = entry(1)[0]
     lease = Lease(1, None, START, [])
     lane.queue.leased[id_of(3)] = (lease, lane, entry(3)[0], 4)
-    lane.page([row(2), row(3), row(4)], complete=True)
+    page(lane, [row(2), row(3), row(4)], complete=True)
     assert stamps(lane.window) == [2, 4]
 
 
@@ -133,7 +207,7 @@ def test_messages_of_this_turn_are_merged_into_the_page_they_belong_to() -> None
     lane = lane_of()
     lane.horizon = entry(1)[0]
     lane.unflushed = [entry(5), entry(3), entry(9)]
-    lane.page([row(2), row(4), row(6)], complete=False)
+    page(lane, [row(2), row(4), row(6)], complete=False)
     assert stamps(lane.window) == [2, 3, 4, 5, 6]
     assert stamps(lane.unflushed) == [9]
 
@@ -142,7 +216,7 @@ def test_the_last_page_takes_all_messages_of_this_turn() -> None:
     lane = lane_of()
     lane.horizon = entry(1)[0]
     lane.unflushed = [entry(9), entry(3)]
-    lane.page([row(2)], complete=True)
+    page(lane, [row(2)], complete=True)
     assert stamps(lane.window) == [2, 3, 9]
     assert lane.unflushed == []
 
@@ -151,16 +225,35 @@ def test_a_message_both_in_the_store_and_of_this_turn_comes_once() -> None:
     lane = lane_of()
     lane.horizon = entry(1)[0]
     lane.unflushed = [entry(3)]
-    lane.page([row(2), row(3)], complete=True)
+    page(lane, [row(2), row(3)], complete=True)
     assert stamps(lane.window) == [2, 3]
+
+
+def test_of_a_page_stays_what_there_is_room_for() -> None:
+    lane = lane_of()
+    lane.horizon = entry(1)[0]
+    lane.unflushed = [entry(5)]
+    room = 2 * (ENTRY_BYTES + 4) + 100
+    assert page(lane, [row(2), row(3), row(4)], complete=True, room=room) == room - 100
+    assert stamps(lane.window) == [2, 3]
+    assert lane.horizon == entry(3)[0]
+    assert stamps(lane.unflushed) == [4, 5]
+
+
+def test_of_a_page_without_room_the_head_stays_without_its_body() -> None:
+    lane = lane_of()
+    lane.horizon = entry(1)[0]
+    assert page(lane, [row(2), row(3)], complete=True, room=10) == 0
+    assert [(one[1], one[8]) for one in lane.window] == [(2, b"")]
+    assert lane.horizon == entry(2)[0]
 
 
 def test_where_a_restart_begins_to_read_lies_at_or_before_every_pending_message() -> None:
     lane = lane_of()
     lane.tail = 77
     assert lane.head_stamp() == 77
-    lane.insert(entry(10), 1, room=True)
-    lane.insert(entry(20), 1, room=True)
+    insert(lane, entry(10), 1, room=True)
+    insert(lane, entry(20), 1, room=True)
     assert lane.head_stamp() == 10
     lane.window.popleft()
     assert lane.head_stamp() == 10
@@ -236,10 +329,10 @@ def test_bodies_beyond_the_memory_for_windows_are_read_from_the_store() -> None:
         command = turns.messages("q", key=b"k%d" % (at % 7), body_bytes=500)
         bodies += command.bodies
         turns.turn(command)
-        assert turns.machine.state.window_bytes <= 3_000 + 7 * ENTRY_BYTES + 500
+        assert turns.machine.state.windows.bytes <= 3_000
     got = turns.drain("q").entries()
     assert sorted(one[8] for one in got) == sorted(bodies)
-    assert turns.machine.state.window_bytes == 0
+    assert turns.machine.state.windows.bytes == 0
 
 
 def test_without_room_a_message_can_go_in_the_turn_it_came() -> None:

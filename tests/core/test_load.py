@@ -329,7 +329,7 @@ def test_an_unloaded_group_leaves_no_trace_in_memory() -> None:
     load.unload_group(state, turns.queue("q").group.number)
     assert set(state.queues) == {"stays", "stays.dlq"}
     assert turns.wait(100 * SECOND).batches == []
-    assert state.window_bytes == sum(
+    assert state.windows.bytes == sum(
         lane.window_bytes
         for key in turns.queue("stays").keys.values()
         for lane in key.lanes.values()
@@ -404,4 +404,4 @@ def test_a_restart_at_any_moment_changes_no_count_and_loses_no_message(
         got = again.drain(name, "last", connection=9).ids()
         assert sorted(got) == sorted(expected)
     assert again.rows(rows.MESSAGES) == []
-    assert again.machine.state.window_bytes == 0
+    assert again.machine.state.windows.bytes == 0

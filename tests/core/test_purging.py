@@ -86,7 +86,7 @@ def test_a_deep_backlog_goes_by_range_without_being_read() -> None:
     assert ranges(outcome) == 1  # neighbouring lanes without leases share a range
     assert not any(op[0] == DELETE_MESSAGE for one in outcome.batches for op in one.ops)
     assert turns.rows(rows.MESSAGES) == []
-    assert turns.machine.state.window_bytes == 0
+    assert turns.machine.state.windows.bytes == 0
 
 
 def test_a_lane_with_a_lease_breaks_the_range_and_keeps_its_message() -> None:

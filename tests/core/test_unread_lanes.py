@@ -18,7 +18,7 @@ def test_a_restart_reads_no_message_of_the_backlog() -> None:
     for at in range(20):
         turns.enqueue("q", b"k%d" % at, count=5, body_bytes=1_000)
     again = turns.restart()
-    assert again.machine.state.window_bytes == 0
+    assert again.machine.state.windows.bytes == 0
     assert again.queue("q").pending == 100
     assert again.queue("q").ring.keys == 20
 
@@ -182,7 +182,7 @@ def test_memory_stays_within_its_bytes_while_unread_lanes_are_read() -> None:
     total = 0
     while ids := outcome.ids():
         total += len(ids)
-        assert again.machine.state.window_bytes <= 20_000 + 30 * 1_000
+        assert again.machine.state.windows.bytes <= 20_000 + 30 * 1_000
         outcome = again.turn(Ack("q", ids, 1))
     assert total == 180
-    assert again.machine.state.window_bytes == 0
+    assert again.machine.state.windows.bytes == 0

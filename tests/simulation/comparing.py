@@ -36,8 +36,15 @@ def check_counts(auditor: Auditor, machine: Machine) -> None:
         )
     if len(state.idle) > max(state.settings.idle_lanes, 1):
         raise Violation("bounded memory", f"{len(state.idle)} idle lanes")
-    if state.unflushed or state.fresh:
+    if state.windows.unflushed or state.windows.fresh:
         raise Violation("bounded memory", "bodies are kept after they were stored")
+
+
+def check_windows(machine: Machine) -> None:
+    """Never more in memory than the limit, after whatever turn."""
+    windows = machine.state.windows
+    if not 0 <= windows.bytes <= windows.limit:
+        raise Violation("bounded memory", f"the windows hold {windows.bytes} of {windows.limit}")
 
 
 def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
@@ -45,25 +52,18 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     check_counts(auditor, machine)
     state = machine.state
     window_bytes = 0
-    lanes = 0
     for name, expected in auditor.queues.items():
         queue = state.queues[name]
         _check_queue(queue, expected, auditor.now)
         for key in queue.keys.values():
             for lane in key.lanes.values():
                 window_bytes += _check_window(lane, expected, state.settings, stored_max)
-                lanes += 1
         _check_stats(machine, expected)
-    _same("window_bytes", state.window_bytes, window_bytes)
+    _same("window_bytes", state.windows.bytes, window_bytes)
     _check_tokens(auditor, state)
     _check_bounds(state)
-    bodies_max = max((len(message.body) for message in auditor.messages.values()), default=0)
-    handed_back = sum(message.handed_back for message in auditor.messages.values())
-    limit = state.settings.window_bytes_total + handed_back * ENTRY_BYTES
-    # One page too many, and per lane its head and what a page found of the turn's own messages.
-    messages = state.settings.page_messages + lanes * (1 + stored_max)
-    if window_bytes > limit + messages * (ENTRY_BYTES + bodies_max):
-        raise Violation("bounded memory", f"the windows hold {window_bytes} bytes")
+    _check_windowed(state)
+    check_windows(machine)
     names = {one.name for one in summaries(machine.state)}
     _same("summaries", names, auditor.queues.keys())
     _check_snapshot(auditor, state)
@@ -182,8 +182,13 @@ def _check_window(lane: Lane, expected: model.Queue, settings: Settings, stored_
     keys = [entry[KEY] for entry in lane.window]
     if keys != sorted(keys):
         raise Violation("lane order", f"{what} is not sorted")
-    size = sum(ENTRY_BYTES + len(entry[BODY]) for entry in lane.window)
+    bodies = [len(entry[BODY]) for entry in lane.window if entry[BODY]]
+    size = sum(ENTRY_BYTES + one for one in bodies)
     _same(f"{what}: bytes", lane.window_bytes, size)
+    if size and not lane.windowed:
+        raise Violation(
+            "bounded memory", f"{what} has {size} bytes and can never be asked for them"
+        )
     if lane.horizon:
         if (keys and keys[-1] > lane.horizon) or len(keys) > lane.pending:
             raise Violation("lane order", f"{what}: {len(keys)} of {lane.pending} and a horizon")
@@ -210,6 +215,20 @@ def _check_window(lane: Lane, expected: model.Queue, settings: Settings, stored_
 def _tied(lane: model.Lane, id: bytes, count: int) -> bool:
     last = lane.timed[count - 1].ready_ns if len(lane.timed) >= count else -1
     return any(one.id == id and one.ready_ns == last for one in lane.timed[count:])
+
+
+def _check_windowed(state: State) -> None:
+    """Each queue's list of lanes with something in memory is whole, and leads to live lanes."""
+    for queue in state.queues.values():
+        seen: list[Lane] = []
+        lane = queue.windowed.newest
+        while lane is not None and len(seen) <= queue.windowed.count:
+            seen.append(lane)
+            lane = lane.older
+        _same(f"{queue.name}: lanes in memory", len(seen), queue.windowed.count)
+        for lane in seen:
+            if lane.forgotten or lane.queue is not queue:
+                raise Violation("bounded memory", f"{queue.name} keeps a lane that is gone")
 
 
 def _check_stats(machine: Machine, expected: model.Queue) -> None:

@@ -282,8 +282,8 @@ FAULTS = [
     fault(
         "a page stands in the wrong order",
         "fila.core.lane:Lane.page",
-        "entries = sorted(entries + fresh)",
-        "entries = fresh + entries",
+        "entries = sorted(entries + own)",
+        "entries = own + entries",
     ),
     fault(
         "a page drops what is not committed yet",
@@ -299,9 +299,63 @@ FAULTS = [
     ),
     fault(
         "a cut window forgets the horizon",
-        "fila.core.lane:Lane._cut",
-        "self.horizon = max(window[-1][KEY], self.delivered)",
+        "fila.core.lane:Lane._end_window",
+        "self.horizon = max(self.window[-1][KEY], self.delivered)",
         "self.horizon = self.horizon",
+    ),
+    fault(
+        "a cut reaches below a delivered message",
+        "fila.core.lane:Lane.cut",
+        "if entry[KEY] <= self.delivered:",
+        "if False:",
+    ),
+    fault(
+        "a cut drops what is not committed yet",
+        "fila.core.lane:Lane.cut",
+        "if gone[SINCE_NS] >= now:",
+        "if False:",
+    ),
+    fault(
+        "a lane cut to nothing forgets that its head has a delay",
+        "fila.core.lane:Lane._end_window",
+        "self.unread_delay = following[STALL_NS] < 0",
+        "self.unread_delay = False",
+    ),
+    fault(
+        "a lane cut to nothing forgets when its head came",
+        "fila.core.lane:Lane._end_window",
+        "self.horizon = max(self.place_of(following[STAMP]), self.delivered)",
+        "self.horizon = max(self.place_of(0), self.delivered)",
+    ),
+    fault(
+        "a page keeps more than there is room for",
+        "fila.core.lane:Lane.page",
+        "if grown > room:",
+        "if False:",
+    ),
+    fault(
+        "messages are kept in memory beyond the limit",
+        "fila.core.pending:add_pending",
+        "and windows.bytes + grown <= windows.mark",
+        "",
+    ),
+    fault(
+        "queues that deliver nothing keep their windows",
+        "fila.core.windows:Windows._take_from_resting",
+        "while self.bytes > goal and resting:",
+        "while False:",
+    ),
+    fault(
+        "lanes keep more than they may claim",
+        "fila.core.windows:Windows._take_excess",
+        "claim = self.claim(other) if other.state == LANE_READY else 0",
+        "claim = other.window_bytes",
+    ),
+    fault(
+        "a queue that stopped delivering counts as one that does",
+        "fila.core.windows:Windows._roll",
+        "if queue.notes_ns + self._idle_ns <= now",
+        "if False",
     ),
     fault(
         "a delayed message goes a millisecond early",

@@ -97,7 +97,7 @@ def settings(rng: Random) -> Settings:
         quantum=rng.choice((1, 1, 2, 3, 5)),
         visibility_ms_default=rng.choice((1_000, 3_000, 30_000)),
         window_messages=rng.choice((1, 2, 4, 4, 8, 64)),
-        window_bytes_total=rng.choice((1, 1_000, 4_000, 20_000, 1 << 20)),
+        window_bytes_total=rng.choice((1, 1_000, 4_000, 20_000, 20_000, 1 << 20)),
         page_messages=rng.choice((1, 2, 3, 3, 8)),
         head_messages=rng.choice((1, 2, 8)),
         page_bytes=rng.choice((1, 300, 5_000, 1 << 20)),
@@ -117,6 +117,7 @@ def settings(rng: Random) -> Settings:
         batch_step_messages=rng.choice((1, 5, 2_048)),
         idempotency_keys_max=rng.choice((1, 5, 50)),
         idempotency_ms=rng.choice((50, 5_000, 10**9)),
+        window_idle_ms=rng.choice((1, 100, 5_000)),
     )
     return found._replace(
         pass_bytes={1: 400, 300: 2_000}.get(found.page_bytes, found.pass_bytes),

@@ -38,6 +38,7 @@ from . import comparing, deliveries, disk, profile
 from .auditor import Auditor
 from .clients import Clients
 from .hooks import DrawnHooks
+from .pages import PageReader
 from .profile import Profile
 from .turn import AskPurge, AskRedrive, Record, Step, Violation
 from .workload import Workload
@@ -142,9 +143,11 @@ class World:
         self.own = turn.applied = []
         try:
             self._move_syncs(may_die)
+            self.reader.watch(self.machine)
             turn.begin(self.clock_ns)
             ask()
             self._move_syncs(may_die)
+            redriving = any(turn.redriving(name) for name in self.machine.state.queues)
             turn.end()
             self._move_syncs(may_die)
             if self.dies or self.fate < self.profile.crashes:
@@ -154,8 +157,11 @@ class World:
             behind = turn.is_open or self.store.before_write is not None
             self._restart(died.lost, whole=not died.lost and not behind)
             return
-        if self.look_inside and not self.unreleased:
-            comparing.check_counts(self.auditor, self.machine)
+        if self.look_inside:
+            self.reader.check(self.record, redriving)
+            comparing.check_windows(self.machine)
+            if not self.unreleased:
+                comparing.check_counts(self.auditor, self.machine)
 
     def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
         """The turn's outlet: what it may let go is noted, for the auditor counts it even if the
@@ -286,6 +292,7 @@ class World:
         self.unreleased = []
         self.clients.lose_all()
         self.workload.batches.lose_all()
+        self.auditor.met["page asked for in full windows"] += self.reader.crowded
         self.store = self.store.crash(lost)
         self.clock_ns = self._time_after_restart()
         before = self.machine
@@ -322,7 +329,8 @@ class World:
             FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
         )
         self.covered = 0  # unsynced writes when the sync under way began
-        self.machine: Machine = load(self.store, self.settings, self.clock_ns)
+        self.reader = PageReader(self.store)
+        self.machine: Machine = load(self.reader, self.settings, self.clock_ns)
         self.machine.record_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
         self.own = []

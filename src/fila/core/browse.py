@@ -184,7 +184,7 @@ def _cuts(lane: Lane, share: int, filled: int) -> tuple[list[bytes], int]:
     at = share - filled  # messages of this lane before the next cut
     while at < messages:
         stamp = min(first + (last - first) * at // messages, _STAMP_END)
-        edge = lane.prefix + stamp.to_bytes(8, "big")
+        edge = lane.place_of(stamp)
         if not cuts or edge > cuts[-1]:
             cuts.append(edge)
         at += share

@@ -197,11 +197,12 @@ def _remove_queue(state: State, queue: Queue) -> None:
     del state.queues[queue.name]
     group.queues.remove(queue)
     group.touched = [lane for lane in group.touched if lane.queue is not queue]
+    state.windows.forget(queue)
     for key in queue.keys.values():
         for lane in list(key.lanes.values()):
-            state.window_bytes -= lane.window_bytes
+            state.windows.bytes -= lane.window_bytes
             state.deadlines.disarm(lane)
-            state.unflushed.pop(lane, None)
+            state.windows.unflushed.pop(lane, None)
             state.idle.pop(lane, None)
             lane.forgotten = True
             lane.state = LANE_EMPTY

@@ -100,6 +100,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     if now >= service.rolls_ns:
         service.roll(now)
     mark = service.mark
+    windows = state.windows
+    if now >= queue.notes_ns:
+        windows.note(queue, now)
     pauses = queue.pauses
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
@@ -141,6 +144,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             if size == 0:
                 entry = complete(state, entry)
                 size = len(entry[BODY])
+                freed -= ENTRY_BYTES
             if stall_then >= 0:
                 no_consumer = stall_ns - stall_then
                 throttled = throttled_ns - throttled_then
@@ -159,6 +163,10 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             bytes_left -= size
             if not window:
                 if lane.horizon:
+                    # All of the window is gone; what a page brings is counted from here on.
+                    windows.bytes -= lane.window_bytes
+                    lane.window_bytes = 0
+                    freed = -ENTRY_BYTES * taken
                     fill_window(state, lane)
                 if not window:
                     lane_state = LANE_EMPTY
@@ -178,7 +186,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             lane.delivered = message_key
         freed += ENTRY_BYTES * taken
         lane.window_bytes -= freed
-        state.window_bytes -= freed
+        windows.bytes -= freed
         lane.head_active_ns = active_ns
         lane.pending -= taken
         lane.leased += taken

@@ -52,6 +52,11 @@ def row_of(entry: Entry) -> bytes:
     return head + body
 
 
+def entry_bytes(entry: Entry) -> int:
+    """What it costs in memory; one without its body is not counted."""
+    return ENTRY_BYTES + len(entry[BODY]) if entry[BODY] else 0
+
+
 def message_id(entry: Entry) -> bytes:
     return entry[KEY][ID_AT:]
 

@@ -10,6 +10,10 @@ horizon of b"" means that the whole lane is in the window.
 The horizon never lies below a key that was delivered. So rows behind it are pending, all of them,
 and none is ever deleted one by one: a page neither meets a message that was acknowledged in the
 same turn nor walks over tombstones.
+
+A window may be cut at any time (`windows.py` says when): the newest messages are left to the store
+again, down to an empty window if need be. What was handed back below a delivered message stays in
+the window, if without its body.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from fila.core.entry import (
     STALL_NS,
     STAMP,
     Entry,
+    entry_bytes,
     entry_of,
     stamp_of,
     without_body,
@@ -64,7 +69,9 @@ class Lane(Sleeper):
         "ledger_position",
         "line_of",
         "lost_since",
+        "newer",
         "number",
+        "older",
         "parked_since",
         "pending",
         "prefix",
@@ -79,6 +86,7 @@ class Lane(Sleeper):
         "weight_seen",
         "window",
         "window_bytes",
+        "windowed",
     )
 
     def __init__(
@@ -98,7 +106,11 @@ class Lane(Sleeper):
         self.leased = 0
         self.tail = 0  # stamp of the newest message that was stored without a delay
         self.window: deque[Entry] = deque()
-        self.window_bytes = 0
+        self.window_bytes = 0  # of what is there with its body
+        # Its neighbours among the queue's lanes that have something in memory.
+        self.windowed = False
+        self.newer: Lane | None = None
+        self.older: Lane | None = None
         self.horizon = b""
         self.unread_delay = False  # after a restart, until the window is read: the head has a delay
         self.delivered = b""  # highest message key ever taken out: the horizon stays above it
@@ -116,11 +128,14 @@ class Lane(Sleeper):
         self.head_active_ns = 0
         self.lost_since = 0  # active time since when another lane is its key's next
 
-    def insert(self, entry: Entry, window_messages: int, room: bool) -> int:
-        """Take up a pending message. Returns how many bytes the windows grew (may be negative).
+    def insert(
+        self, entry: Entry, window_messages: int, room: bool, now: int, fresh: dict[bytes, bytes]
+    ) -> int:
+        """Take up a pending message. Returns how many bytes the window grew (may be negative).
 
-        `room` says whether the windows of all lanes together have bytes left; without it, a lane
-        still keeps its head and what was handed back to it in memory, but without the bodies.
+        `room` says whether the windows of all lanes together have bytes left for it; without it,
+        a lane keeps in memory only what was handed back to it, and not the bodies. Bodies that are
+        neither in the window nor in the store yet go to `fresh`.
         """
         key = entry[KEY]
         window = self.window
@@ -129,34 +144,77 @@ class Lane(Sleeper):
             return 0
         last = window[-1][KEY] if window else b""
         full = not room or len(window) >= window_messages
-        if window and full and key > last and key > self.delivered:
-            self.horizon = max(last, self.delivered)
+        if full and key > last and key > self.delivered:
+            self._end_window(entry)
             self.unflushed.append(entry)
             return 0
         if not room:
+            fresh[key] = entry[BODY]
             entry = without_body(entry)
-        grown = ENTRY_BYTES + len(entry[BODY])
+        grown = entry_bytes(entry)
         if key > last:
             window.append(entry)
         else:
             insort(window, entry)
-            if full:
-                grown -= self._cut(window_messages)
         self.window_bytes += grown
+        if not room:
+            self._note_left_out()
+        if full:
+            grown -= self.cut(max(window_messages // 2, 1), self.window_bytes, now, fresh)
         return grown
 
-    def _cut(self, window_messages: int) -> int:
-        """Leave the newest messages to the store again, but none below a delivered one."""
+    def cut(self, messages_max: int, bytes_max: int, now: int, fresh: dict[bytes, bytes]) -> int:
+        """Leave the newest messages to the store again, down to so many messages and bytes.
+
+        Those at or below a delivered one stay; of them only the bodies go. Returns the bytes freed.
+        """
         window = self.window
-        dropped = 0
-        while len(window) > max(window_messages // 2, 1) and window[-1][KEY] > self.delivered:
-            entry = window.pop()
-            dropped += ENTRY_BYTES + len(entry[BODY])
-            # It may be of this very turn, and then the store cannot give it back before the commit.
-            self.unflushed.append(entry)
-        if dropped:
-            self.horizon = max(window[-1][KEY], self.delivered)
-        return dropped
+        before = self.window_bytes
+        gone: Entry | None = None
+        while window and (len(window) > messages_max or self.window_bytes > bytes_max):
+            entry = window[-1]
+            if entry[KEY] <= self.delivered:
+                break
+            gone = window.pop()
+            self.window_bytes -= entry_bytes(gone)
+            if gone[SINCE_NS] >= now:
+                # Of this very turn: the store cannot give it back before the commit.
+                self.unflushed.append(gone)
+        if gone is not None:
+            self._end_window(gone)
+        if self.window_bytes > bytes_max:
+            self._strip(bytes_max, now, fresh)
+        return before - self.window_bytes
+
+    def _end_window(self, following: Entry) -> None:
+        """What is not in the window starts with `following`."""
+        if self.window:
+            self.horizon = max(self.window[-1][KEY], self.delivered)
+        else:
+            # As after a restart: the horizon tells the head's time.
+            self.horizon = max(self.place_of(following[STAMP]), self.delivered)
+            self.unread_delay = following[STALL_NS] < 0
+
+    def _strip(self, bytes_max: int, now: int, fresh: dict[bytes, bytes]) -> None:
+        """Leave bodies to the store, the newest first."""
+        entries = list(self.window)
+        at = len(entries)
+        while at and self.window_bytes > bytes_max:
+            at -= 1
+            entry = entries[at]
+            if entry[BODY]:
+                self.window_bytes -= entry_bytes(entry)
+                entries[at] = without_body(entry)
+                if entry[SINCE_NS] >= now:
+                    fresh[entry[KEY]] = entry[BODY]
+        self.window.clear()
+        self.window.extend(entries)
+        self._note_left_out()
+
+    def _note_left_out(self) -> None:
+        """A lane without a horizon is one whose messages are all there, bodies and all."""
+        if not self.horizon:
+            self.horizon = max(self.window[-1][KEY], self.delivered)
 
     def lower_delivered(self, now: int) -> None:
         """The rows of what went before its time are gone: the horizon may lie below them again."""
@@ -164,32 +222,62 @@ class Lane(Sleeper):
         self.delivered = min(self.delivered, reached)
 
     def page(
-        self, found: list[tuple[bytes, bytes]], complete: bool, without_bodies: bool = False
+        self,
+        found: list[tuple[bytes, bytes]],
+        complete: bool,
+        room: int,
+        now: int,
+        fresh: dict[bytes, bytes],
     ) -> int:
         """Take in rows read from behind the horizon; `complete` when there are no further ones.
 
-        Messages of the current turn, which the store does not show yet, are merged in.
+        Messages of the current turn, which the store does not show yet, are merged in. `room` is
+        how many bytes the window may grow: what does not fit stays behind the horizon, but for the
+        first message, which is then there without its body. Returns how many bytes it grew.
         """
         leased = self.queue.leased
         entries = [entry_of(key, value) for key, value in found if key[ID_AT:] not in leased]
-        if without_bodies:
-            entries = [without_body(entry) for entry in entries]
         if self.unflushed:
             seen = {entry[KEY] for entry in entries}
-            fresh = [entry for entry in self.unflushed if entry[KEY] not in seen]
+            own = [entry for entry in self.unflushed if entry[KEY] not in seen]
             if complete:
                 self.unflushed = []
             else:
                 last = found[-1][0]
-                self.unflushed = [entry for entry in fresh if entry[KEY] > last]
-                fresh = [entry for entry in fresh if entry[KEY] <= last]
-            entries = sorted(entries + fresh)
+                self.unflushed = [entry for entry in own if entry[KEY] > last]
+                own = [entry for entry in own if entry[KEY] <= last]
+            entries = sorted(entries + own)
         self.horizon = b"" if complete else found[-1][0]
         grown = 0
         for entry in entries:
-            grown += ENTRY_BYTES + len(entry[BODY])
+            size = len(entry[BODY])
+            if size:
+                grown += ENTRY_BYTES + size
+        if grown > room:
+            return self._squeeze(entries, room, now, fresh)
         self.window.extend(entries)
         self.window_bytes += grown
+        return grown
+
+    def _squeeze(self, entries: list[Entry], room: int, now: int, fresh: dict[bytes, bytes]) -> int:
+        """Take in as much of a page as there is room for."""
+        window = self.window
+        grown = 0
+        for at, entry in enumerate(entries):
+            size = entry_bytes(entry)
+            if grown + size > room:
+                if window and entry[KEY] > self.delivered:
+                    self._end_window(entry)
+                    self.unflushed += [one for one in entries[at:] if one[SINCE_NS] >= now]
+                    break
+                if entry[SINCE_NS] >= now:
+                    fresh[entry[KEY]] = entry[BODY]
+                entry = without_body(entry)
+                size = 0
+            window.append(entry)
+            grown += size
+        self.window_bytes += grown
+        self._note_left_out()
         return grown
 
     def throttled_at(self, now: int) -> int:
@@ -197,6 +285,10 @@ class Lane(Sleeper):
         if self.state != LANE_PARKED:
             return self.throttled_ns
         return self.throttled_ns + (now - self.queue.stall_at(now)) - self.parked_since
+
+    def place_of(self, stamp: int) -> bytes:
+        """Where messages with this stamp begin: below the keys of all of them."""
+        return self.prefix + stamp.to_bytes(8, "big")
 
     def head_stamp(self) -> int:
         """The stamp of the oldest pending message; a restart knows it before it reads the row."""
@@ -216,3 +308,50 @@ class Lane(Sleeper):
     def stored_head(self) -> int:
         """The head as the ledger keeps it: its stamp, and in the top bit whether it has a delay."""
         return self.head_stamp() | (DELAY_BIT if self.head_has_delay() else 0)
+
+
+class Windowed:
+    """The lanes of a queue that have something in memory, in the order they came to have it."""
+
+    __slots__ = ("count", "newest", "oldest")
+
+    def __init__(self) -> None:
+        self.newest: Lane | None = None
+        self.oldest: Lane | None = None
+        self.count = 0
+
+    def enter(self, lane: Lane) -> None:
+        lane.windowed = True
+        lane.older = self.newest
+        if self.newest is not None:
+            self.newest.newer = lane
+        else:
+            self.oldest = lane
+        self.newest = lane
+        self.count += 1
+
+    def leave(self, lane: Lane) -> None:
+        older, newer = lane.older, lane.newer
+        if older is not None:
+            older.newer = newer
+        else:
+            self.oldest = newer
+        if newer is not None:
+            newer.older = older
+        else:
+            self.newest = older
+        lane.windowed = False
+        lane.older = lane.newer = None
+        self.count -= 1
+
+    def set_back(self, lane: Lane) -> None:
+        """Let it be the last to be looked at."""
+        self.leave(lane)
+        lane.windowed = True
+        lane.newer = self.oldest
+        if self.oldest is not None:
+            self.oldest.older = lane
+        else:
+            self.newest = lane
+        self.oldest = lane
+        self.count += 1

@@ -80,9 +80,10 @@ def unload_group(state: State, number: int) -> None:
         if queue.touched:
             state.touched.remove(queue)
             queue.touched = False
+        state.windows.forget(queue)
         for key in queue.keys.values():
             for lane in key.lanes.values():
-                state.window_bytes -= lane.window_bytes
+                state.windows.bytes -= lane.window_bytes
                 state.deadlines.disarm(lane)
                 leave_line(lane)
                 state.idle.pop(lane, None)
@@ -164,7 +165,7 @@ def _restore(
     lane.throttled_ns = throttled_ns
     # Everything from the head's stamp on lies behind this horizon.
     lane.unread_delay = head >= DELAY_BIT
-    lane.horizon = lane.prefix + (head & ~DELAY_BIT).to_bytes(8, "big")
+    lane.horizon = lane.place_of(head & ~DELAY_BIT)
 
 
 def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) -> None:

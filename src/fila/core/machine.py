@@ -169,13 +169,10 @@ class Machine(Applies):
     def stored(self) -> None:
         """The batches of the last `take` are in the store and visible to its readers."""
         state = self.state
-        for lane in state.unflushed:
-            lane.unflushed = []
-        state.unflushed.clear()
+        state.windows.stored()
         for lane in state.removed_early:
             lane.lower_delivered(state.now)
         state.removed_early.clear()
-        state.fresh.clear()
         state.fresh_keys.clear()
         state.purged.clear()
 

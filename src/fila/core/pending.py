@@ -6,7 +6,16 @@ A pending message enters by `store` or `add_pending` and leaves by `remove_head`
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.entry import BODY, ENTRY_BYTES, KEY, STAMP, Entry, had_delay, with_body
+from fila.core.entry import (
+    BODY,
+    ENTRY_BYTES,
+    KEY,
+    STAMP,
+    Entry,
+    entry_bytes,
+    had_delay,
+    with_body,
+)
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, Lane
 from fila.core.later import Later
 from fila.core.readiness import make_unready, new_head
@@ -59,25 +68,25 @@ def add_pending(state: State, lane: Lane, entry: Entry) -> None:
     key = lane.key
     queue = lane.queue
     window = lane.window
-    room = state.window_bytes < settings.window_bytes_total
-    if room and not lane.horizon and (not window or entry[KEY] > window[-1][KEY]):
-        # The usual case of Lane.insert, without the call: at the end, all in memory.
-        if len(window) < settings.window_messages:
-            window.append(entry)
-            grown = ENTRY_BYTES + len(entry[BODY])
-            lane.window_bytes += grown
-            state.window_bytes += grown
-        else:
-            state.window_bytes += lane.insert(entry, settings.window_messages, room)
-            state.unflushed[lane] = None
+    windows = state.windows
+    grown = ENTRY_BYTES + len(entry[BODY])
+    if (
+        not lane.horizon
+        and windows.bytes + grown <= windows.mark
+        and len(window) < settings.window_messages
+        and (not window or entry[KEY] > window[-1][KEY])
+    ):
+        # The usual case, without a call: at the end, all in memory.
+        window.append(entry)
+        lane.window_bytes += grown
+        windows.bytes += grown
+        is_head = len(window) == 1
     else:
-        state.window_bytes += lane.insert(entry, settings.window_messages, room)
-        if not room:
-            state.fresh[entry[KEY]] = entry[BODY]
-        if lane.unflushed:
-            state.unflushed[lane] = None
+        is_head = _insert(state, lane, entry, grown)
     if lane.pending == 0:
         state.idle.pop(lane, None)
+        if not lane.windowed:
+            windows.enter(lane)
         if key.pending == 0:
             queue.keys_pending += 1
     lane.pending += 1
@@ -85,16 +94,35 @@ def add_pending(state: State, lane: Lane, entry: Entry) -> None:
     queue.pending += 1
     if not lane.touched:
         state.touch(lane)
-    if window and (window[0] is entry or window[0][KEY] == entry[KEY]):
+    if is_head:
         new_head(state, lane)
+
+
+def _insert(state: State, lane: Lane, entry: Entry, size: int) -> bool:
+    """Let the lane take the message up, in its window or behind it. Tells whether it is the head
+    now."""
+    windows = state.windows
+    queue = lane.queue
+    horizon = lane.horizon
+    room = windows.bytes + size <= windows.mark
+    if not room and not (horizon and entry[KEY] > horizon) and (queue.ready or queue.notes_ns):
+        room = windows.room(lane, size, state.now) >= size
+    window_messages = state.settings.window_messages
+    windows.bytes += lane.insert(entry, window_messages, room, state.now, windows.fresh)
+    if lane.unflushed:
+        windows.unflushed[lane] = None
+    if lane.window_bytes and not lane.windowed:
+        windows.enter(lane)
+    window = lane.window
+    return window[0][KEY] == entry[KEY] if window else lane.horizon is not horizon
 
 
 def remove_head(state: State, lane: Lane) -> Entry:
     """Take the oldest pending message out of its lane, outside of delivery."""
     entry = lane.window.popleft()
-    size = ENTRY_BYTES + len(entry[BODY])
+    size = entry_bytes(entry)
     lane.window_bytes -= size
-    state.window_bytes -= size
+    state.windows.bytes -= size
     if lane.later is not None and had_delay(entry):
         lane.later.remove(entry[STAMP])
     lane.pending -= 1
@@ -103,7 +131,7 @@ def remove_head(state: State, lane: Lane) -> Entry:
     if lane.key.pending == 0:
         lane.queue.keys_pending -= 1
     state.touch(lane)
-    fill_window(state, lane)
+    fill_window(state, lane, state.settings.head_messages)
     if entry[KEY] > lane.delivered:
         lane.delivered = entry[KEY]
         if entry[STAMP] > state.now:
@@ -122,7 +150,7 @@ def complete(state: State, entry: Entry) -> Entry:
     if entry[BODY]:
         return entry
     key = entry[KEY]
-    body = state.fresh.get(key)
+    body = state.windows.fresh.get(key)
     if body is None:
         value = state.reader.get(rows.MESSAGES, key)
         assert value is not None, f"message row {key.hex()} is missing"
@@ -133,24 +161,37 @@ def complete(state: State, entry: Entry) -> Entry:
 def fill_window(state: State, lane: Lane, rows_max: int = 0) -> None:
     """Page in what lies behind the horizon once the window has run dry.
 
-    A page is at most a lane's share of the windows' bytes, so that many deep lanes all find
-    room; a restart asks for a few rows only.
+    How large a page may be says `windows.py`. A restart, and whoever only looks at heads, asks for
+    a few rows, and takes no room from lanes that are being delivered.
     """
     settings = state.settings
-    rows_max = min(rows_max or settings.page_messages, settings.page_messages)
-    share = settings.window_bytes_total // (2 * lane.queue.ring.keys + 2)
+    windows = state.windows
+    now = state.now
+    few = rows_max > 0
+    rows_max = min(rows_max, settings.page_messages) if few else settings.page_messages
     while lane.horizon and (not lane.window or lane.horizon < lane.delivered):
-        room = settings.window_bytes_total - state.window_bytes
-        bytes_max = max(1, min(settings.page_bytes, share, room))
+        count = rows_max
+        bytes_max = settings.page_bytes
+        if lane.horizon >= lane.delivered:
+            # Half for what a message costs beside its body, half for the bodies.
+            wanted = 2 * max(bytes_max, count * ENTRY_BYTES)
+            half = windows.page_bytes(lane, wanted, few, now) // 2
+            count = max(min(count, half // ENTRY_BYTES), 1)
+            bytes_max = max(min(bytes_max, half), 1)
         start = lane.horizon + b"\0"
         found: list[tuple[bytes, bytes]] = []
         if lane not in state.purged:
             end = rows.after(lane.prefix)
-            found = state.reader.scan(rows.MESSAGES, start, end, rows_max, bytes_max)
+            found = state.reader.scan(rows.MESSAGES, start, end, count, bytes_max)
         size = 0
         for key, value in found:
             size += len(key) + len(value)
-        complete = len(found) < rows_max and size < bytes_max
-        # A restart reads on to the last leased key, for what was handed back before it.
-        without_bodies = room <= 0 and bool(lane.window)
-        state.window_bytes += lane.page(found, complete, without_bodies)
+        complete = len(found) < count and size < bytes_max
+        room = windows.limit - windows.bytes
+        if size + ENTRY_BYTES * len(found) > room:
+            room = windows.room(lane, size + ENTRY_BYTES * len(found), now, few)
+        windows.bytes += lane.page(found, complete, room, now, windows.fresh)
+        if lane.unflushed:
+            windows.unflushed[lane] = None
+        if lane.window_bytes and not lane.windowed:
+            windows.enter(lane)

@@ -90,12 +90,12 @@ def _empty(state: State, lane: Lane, who: str) -> int:
         return 0
     key = lane.key
     queue = lane.queue
-    state.window_bytes -= lane.window_bytes
+    state.windows.bytes -= lane.window_bytes
     lane.window_bytes = 0
     lane.window.clear()
     lane.horizon = b""
     lane.unflushed = []
-    state.unflushed.pop(lane, None)
+    state.windows.unflushed.pop(lane, None)
     state.purged[lane] = None
     if lane.later is not None:
         lane.later.forget()

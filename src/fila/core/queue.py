@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fila.core.deadline import Sleeper
 from fila.core.fairness import FairnessKey, Ring
+from fila.core.lane import Windowed
 from fila.core.meter import QueueMeter
 from fila.core.pause import Pause, Pauses
 from fila.core.row_batch import Op
@@ -98,6 +99,7 @@ class Queue(Sleeper):
         "name",
         "next_lane",
         "next_lease",
+        "notes_ns",
         "number",
         "on_enqueue",
         "on_failure",
@@ -111,6 +113,7 @@ class Queue(Sleeper):
         "stalled_since",
         "touched",
         "visibility_ms",
+        "windowed",
     )
 
     def __init__(self, name: str, row: QueueRow, group: Group, now: int) -> None:
@@ -143,6 +146,8 @@ class Queue(Sleeper):
         self.lease_batches: dict[str, LeaseBatch] = {}  # filling and open ones
         self.known_keys: KnownKeys | None = None  # None: not looked up since the start
         self.service = Service(now)
+        self.windowed = Windowed()
+        self.notes_ns = 0  # from when on a delivery is worth telling to the windows
         self.pause: Pause | None = None
         self.benched: deque[Consumer] = deque()  # while it is paused: who would stand in `ready`
         self.key_pauses: dict[bytes, Pause] = {}  # also of keys that have no messages

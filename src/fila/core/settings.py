@@ -14,7 +14,8 @@ class Settings(NamedTuple):
     visibility_ms_min: int = 1_000
     visibility_ms_max: int = 7 * 24 * 3600 * 1000
     window_messages: int = 1_024  # messages of one lane kept in memory
-    window_bytes_total: int = 48 * MiB  # bodies of all lanes kept in memory
+    window_bytes_total: int = 48 * MiB  # of all lanes' messages kept in memory
+    window_idle_ms: int = 5_000  # a queue that delivers nothing for so long gives its windows up
     page_messages: int = 512  # messages read from the store at once
     head_messages: int = 8  # messages of one lane read at once by a redrive or a restart
     page_bytes: int = 1 * MiB

@@ -23,6 +23,7 @@ from fila.core.reader import Reader
 from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.settings import Settings
 from fila.core.trail import Trail
+from fila.core.windows import Windows
 
 MS: Final = 1_000_000
 
@@ -45,13 +46,11 @@ class State:
         self.filling: dict[LeaseBatch, None] = {}  # lease batches to be looked at after a pass
         self.patient: dict[LeaseBatch, None] = {}  # those that wait for their first message
         self.due_lease_batches: dict[LeaseBatch, None] = {}  # those whose time has run out
-        self.window_bytes = 0
+        self.windows = Windows(settings.window_bytes_total, settings.window_idle_ms * MS)
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
         self.dirty_groups: list[Group] = []
         self.dirty_buckets: list[Bucket] = []
-        self.unflushed: dict[Lane, None] = {}
-        self.fresh: dict[bytes, bytes] = {}  # bodies not kept in a window and not yet in the store
         # Lanes from which a message went before its time, outside of delivery, with this turn.
         self.removed_early: dict[Lane, None] = {}
         self.purged: dict[Lane, None] = {}  # lanes whose rows in the store are gone with this turn
@@ -126,6 +125,8 @@ class State:
     def forget_lane(self, lane: Lane) -> None:
         """An empty lane without leases: nothing of it needs remembering."""
         lane.forgotten = True
+        if lane.windowed:
+            lane.queue.windowed.leave(lane)
         for name in lane.throttle_keys:
             lanes = self.lanes_of_throttle[name]
             del lanes[lane]

@@ -57,7 +57,10 @@ class StorageSettings:
     block_cache_bytes: int = setting(16 * MiB, "Memory for blocks read from disk.", low=MiB)
     write_buffer_bytes: int = setting(64 * MiB, "Size of one write buffer.", low=MiB)
     window_bytes: int = setting(
-        48 * MiB, "Memory for messages about to be delivered, all queues together.", low=MiB
+        48 * MiB,
+        "Memory for messages about to be delivered, all queues together. Queues that deliver share "
+        "it; one that delivers nothing gives its part up when another needs it.",
+        low=MiB,
     )
 
 
