@@ -312,7 +312,7 @@ FAULTS = [
     fault(
         "a cut drops what is not committed yet",
         "fila.core.lane:Lane.cut",
-        "if gone[SINCE_NS] >= now:",
+        "if gone[SINCE_NS] >= fresh_ns:",
         "if False:",
     ),
     fault(

@@ -129,13 +129,18 @@ class Lane(Sleeper):
         self.lost_since = 0  # active time since when another lane is its key's next
 
     def insert(
-        self, entry: Entry, window_messages: int, room: bool, now: int, fresh: dict[bytes, bytes]
+        self,
+        entry: Entry,
+        window_messages: int,
+        room: bool,
+        fresh_ns: int,
+        fresh: dict[bytes, bytes],
     ) -> int:
         """Take up a pending message. Returns how many bytes the window grew (may be negative).
 
         `room` says whether the windows of all lanes together have bytes left for it; without it,
         a lane keeps in memory only what was handed back to it, and not the bodies. Bodies that are
-        neither in the window nor in the store yet go to `fresh`.
+        neither in the window nor in the store yet (they came at `fresh_ns` or later) go to `fresh`.
         """
         key = entry[KEY]
         window = self.window
@@ -160,10 +165,12 @@ class Lane(Sleeper):
         if not room:
             self._note_left_out()
         if full:
-            grown -= self.cut(max(window_messages // 2, 1), self.window_bytes, now, fresh)
+            grown -= self.cut(max(window_messages // 2, 1), self.window_bytes, fresh_ns, fresh)
         return grown
 
-    def cut(self, messages_max: int, bytes_max: int, now: int, fresh: dict[bytes, bytes]) -> int:
+    def cut(
+        self, messages_max: int, bytes_max: int, fresh_ns: int, fresh: dict[bytes, bytes]
+    ) -> int:
         """Leave the newest messages to the store again, down to so many messages and bytes.
 
         Those at or below a delivered one stay; of them only the bodies go. Returns the bytes freed.
@@ -177,13 +184,13 @@ class Lane(Sleeper):
                 break
             gone = window.pop()
             self.window_bytes -= entry_bytes(gone)
-            if gone[SINCE_NS] >= now:
+            if gone[SINCE_NS] >= fresh_ns:
                 # Of this very turn: the store cannot give it back before the commit.
                 self.unflushed.append(gone)
         if gone is not None:
             self._end_window(gone)
         if self.window_bytes > bytes_max:
-            self._strip(bytes_max, now, fresh)
+            self._strip(bytes_max, fresh_ns, fresh)
         return before - self.window_bytes
 
     def _end_window(self, following: Entry) -> None:
@@ -195,7 +202,7 @@ class Lane(Sleeper):
             self.horizon = max(self.place_of(following[STAMP]), self.delivered)
             self.unread_delay = following[STALL_NS] < 0
 
-    def _strip(self, bytes_max: int, now: int, fresh: dict[bytes, bytes]) -> None:
+    def _strip(self, bytes_max: int, fresh_ns: int, fresh: dict[bytes, bytes]) -> None:
         """Leave bodies to the store, the newest first."""
         entries = list(self.window)
         at = len(entries)
@@ -205,7 +212,7 @@ class Lane(Sleeper):
             if entry[BODY]:
                 self.window_bytes -= entry_bytes(entry)
                 entries[at] = without_body(entry)
-                if entry[SINCE_NS] >= now:
+                if entry[SINCE_NS] >= fresh_ns:
                     fresh[entry[KEY]] = entry[BODY]
         self.window.clear()
         self.window.extend(entries)
@@ -226,7 +233,7 @@ class Lane(Sleeper):
         found: list[tuple[bytes, bytes]],
         complete: bool,
         room: int,
-        now: int,
+        fresh_ns: int,
         fresh: dict[bytes, bytes],
     ) -> int:
         """Take in rows read from behind the horizon; `complete` when there are no further ones.
@@ -254,12 +261,14 @@ class Lane(Sleeper):
             if size:
                 grown += ENTRY_BYTES + size
         if grown > room:
-            return self._squeeze(entries, room, now, fresh)
+            return self._squeeze(entries, room, fresh_ns, fresh)
         self.window.extend(entries)
         self.window_bytes += grown
         return grown
 
-    def _squeeze(self, entries: list[Entry], room: int, now: int, fresh: dict[bytes, bytes]) -> int:
+    def _squeeze(
+        self, entries: list[Entry], room: int, fresh_ns: int, fresh: dict[bytes, bytes]
+    ) -> int:
         """Take in as much of a page as there is room for."""
         window = self.window
         grown = 0
@@ -268,9 +277,9 @@ class Lane(Sleeper):
             if grown + size > room:
                 if window and entry[KEY] > self.delivered:
                     self._end_window(entry)
-                    self.unflushed += [one for one in entries[at:] if one[SINCE_NS] >= now]
+                    self.unflushed += [one for one in entries[at:] if one[SINCE_NS] >= fresh_ns]
                     break
-                if entry[SINCE_NS] >= now:
+                if entry[SINCE_NS] >= fresh_ns:
                     fresh[entry[KEY]] = entry[BODY]
                 entry = without_body(entry)
                 size = 0

@@ -129,6 +129,7 @@ class Machine(Applies):
                 leasing.fall_due(state, owner)
         if now > state.now:
             state.now = now
+        state.windows.fresh_ns = state.now
 
     def follow(self, command: Command) -> Reply:
         """Change the state as the command says, at the time of the last advance."""
@@ -169,7 +170,7 @@ class Machine(Applies):
     def stored(self) -> None:
         """The batches of the last `take` are in the store and visible to its readers."""
         state = self.state
-        state.windows.stored()
+        state.windows.stored(state.now)
         for lane in state.removed_early:
             lane.lower_delivered(state.now)
         state.removed_early.clear()

@@ -108,7 +108,7 @@ def _insert(state: State, lane: Lane, entry: Entry, size: int) -> bool:
     if not room and not (horizon and entry[KEY] > horizon) and (queue.ready or queue.notes_ns):
         room = windows.room(lane, size, state.now) >= size
     window_messages = state.settings.window_messages
-    windows.bytes += lane.insert(entry, window_messages, room, state.now, windows.fresh)
+    windows.bytes += lane.insert(entry, window_messages, room, windows.fresh_ns, windows.fresh)
     if lane.unflushed:
         windows.unflushed[lane] = None
     if lane.window_bytes and not lane.windowed:
@@ -190,7 +190,7 @@ def fill_window(state: State, lane: Lane, rows_max: int = 0) -> None:
         room = windows.limit - windows.bytes
         if size + ENTRY_BYTES * len(found) > room:
             room = windows.room(lane, size + ENTRY_BYTES * len(found), now, few)
-        windows.bytes += lane.page(found, complete, room, now, windows.fresh)
+        windows.bytes += lane.page(found, complete, room, windows.fresh_ns, windows.fresh)
         if lane.unflushed:
             windows.unflushed[lane] = None
         if lane.window_bytes and not lane.windowed:

@@ -36,6 +36,7 @@ class Windows:
         "_rolls_ns",
         "bytes",
         "fresh",
+        "fresh_ns",
         "limit",
         "mark",
         "unflushed",
@@ -47,6 +48,8 @@ class Windows:
         self.bytes = 0
         self.unflushed: dict[Lane, None] = {}  # lanes with messages the store does not show yet
         self.fresh: dict[bytes, bytes] = {}  # bodies not kept in a window and not yet in the store
+        # What came at this time or later may not be in the store yet. Until a turn begins: none.
+        self.fresh_ns = 1 << 63
         self._idle_ns = idle_ns
         self._rolls_ns = 0
         self._delivering: OrderedDict[Queue, None] = OrderedDict()
@@ -74,8 +77,9 @@ class Windows:
         self._delivering.pop(queue, None)
         self._resting.pop(queue, None)
 
-    def stored(self) -> None:
-        """The store shows everything."""
+    def stored(self, now: int) -> None:
+        """The store shows everything that came up to now."""
+        self.fresh_ns = now + 1
         for lane in self.unflushed:
             lane.unflushed = []
         self.unflushed.clear()
@@ -113,11 +117,11 @@ class Windows:
         if free >= wanted:
             return free
         self._roll(now)
-        self._take_from_resting(lane.queue, self._goal(wanted), now)
+        self._take_from_resting(lane.queue, self._goal(wanted))
         if not few:
             claimed = min(wanted, self.claim(lane) - lane.window_bytes)
             if self.limit - self.bytes < claimed:
-                self._take_excess(lane, self._goal(claimed), now)
+                self._take_excess(lane, self._goal(claimed))
         return self.limit - self.bytes
 
     def _part(self, lane: Lane) -> int:
@@ -130,7 +134,7 @@ class Windows:
 
     # --- taking back
 
-    def _take_from_resting(self, own: Queue, goal: int, now: int) -> None:
+    def _take_from_resting(self, own: Queue, goal: int) -> None:
         """Cut windows of queues that deliver nothing, until all windows together have `goal`."""
         resting = self._resting
         if own in resting:
@@ -143,9 +147,9 @@ class Windows:
             if lane is None:
                 del resting[queue]
             else:
-                self._cut(lane, 0, now)
+                self._cut(lane, 0)
 
-    def _take_excess(self, lane: Lane, goal: int, now: int) -> None:
+    def _take_excess(self, lane: Lane, goal: int) -> None:
         """Cut lanes of queues that deliver to what they may claim."""
         delivering = self._delivering
         looks = LOOKS_MAX
@@ -163,16 +167,16 @@ class Windows:
                     queue.windowed.set_back(other)
                     continue
                 claim = self.claim(other) if other.state == LANE_READY else 0
-                self._cut(other, claim, now)
+                self._cut(other, claim)
             if lanes == 0:
                 queues -= 1
                 delivering.move_to_end(queue)
 
-    def _cut(self, lane: Lane, bytes_max: int, now: int) -> None:
+    def _cut(self, lane: Lane, bytes_max: int) -> None:
         windowed = lane.queue.windowed
         if bytes_max == 0 or lane.window_bytes > bytes_max:
             messages_max = len(lane.window) if bytes_max else 0
-            self.bytes -= lane.cut(messages_max, bytes_max, now, self.fresh)
+            self.bytes -= lane.cut(messages_max, bytes_max, self.fresh_ns, self.fresh)
             if lane.unflushed:
                 self.unflushed[lane] = None
         if lane.window_bytes:
