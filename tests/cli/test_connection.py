@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fila import testing
 from fila.cli.connection import target
 
 NOTHING_GIVEN = {
@@ -289,3 +290,15 @@ def test_a_context_is_shown_and_deleted(run, monkeypatch, tmp_path: Path):
     }  # fmt: skip
     assert run("context", "show", "prod").code == 1
     assert run("context", "delete", "default").code == 1
+
+
+def test_a_ping_says_whether_the_broker_answers(run, fila, closed_port, broker):
+    assert fila("ping").out.startswith(f"{broker} answers in ")
+    assert fila("ping", "--json").document["authorized"] is True
+    assert run("--addr", f"127.0.0.1:{closed_port}", "ping").code == 1
+
+
+def test_a_broker_that_asks_for_a_key_answers(run):
+    with testing.broker({"auth.bootstrap_apikey": "secret"}) as locked:
+        told = run("--addr", locked.address, "ping")
+        assert told.code == 0 and "asks for an API key" in told.out
