@@ -29,13 +29,8 @@ PLACES = (
     "fila.edges.protocol_detection:ProtocolDetector._detect",
     "fila.wire.frames:FrameDecoder.feed",
     "fila.wire.layouts:decode",
-    "fila.wire.message_codec:decode_enqueue",
-    "fila.wire.message_codec:decode_acks",
-    "fila.wire.message_codec:decode_nacks",
     "fila.wire.message_codec:encode_enqueue_results",
     "fila.wire.message_codec:encode_codes",
-    "fila.wire.enqueue_with_codec:decode_enqueue_with",
-    "fila.wire.message_codec:decode_releases",
     "fila.edges.grpc.http2:Http2.feed",
     "fila.edges.grpc.http2:Http2._frame",
     "fila.edges.grpc.fields:FieldsDecoder.decode",
@@ -64,8 +59,12 @@ class Plant:
             _replace(place, self._reading)
         for place in PLACES:
             _replace(place, functools.partial(self._failing, place))
-        # Each method of gRPC has its own parser, in a table.
+        # Each request that carries messages, and each method of gRPC, has a parser in a table.
+        from fila.edges.fibp_messages import KINDS
         from fila.edges.grpc.connection import METHODS
+
+        for opcode, kind in KINDS.items():
+            KINDS[opcode] = kind._replace(read=self._failing(f"read {opcode}", kind.read))
 
         for path, method in METHODS.items():
             name = f"parse {method.request}"

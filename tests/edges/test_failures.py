@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from fila.core.machine import Machine
+from fila.edges import fibp_messages
 from fila.edges.failures import FIBP, Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.call import Call
@@ -29,7 +30,8 @@ def test_an_unforeseen_error_in_a_decoder_ends_that_connection_alone(
     wire = Wire()
     other = Wire(wire.bench)
     with monkeypatch.context() as patch:
-        patch.setattr(message_codec, "decode_enqueue", fails)
+        planted = fibp_messages.KINDS[op.ENQUEUE]._replace(read=fails)  # type: ignore[arg-type]
+        patch.setitem(fibp_messages.KINDS, op.ENQUEUE, planted)
         wire.send(QUEUE, MESSAGE, PING, request_id=5)
     wire.settle()
     # What came before is answered, then the error, and what came after it is not looked at.

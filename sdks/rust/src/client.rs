@@ -13,9 +13,6 @@ use crate::link::Link;
 use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
-/// How much longer than the broker's own wait its answer may take.
-const WAIT_MARGIN: Duration = Duration::from_secs(10);
-
 /// A connection to a broker. Clones share it: cloning is cheap, and a clone may go to another task or
 /// thread. When the last clone and the last [`ConsumeStream`](crate::ConsumeStream) and
 /// [`Message`](crate::Message) are dropped, the connection is closed.
@@ -35,8 +32,6 @@ const WAIT_MARGIN: Duration = Duration::from_secs(10);
 pub struct FilaClient {
     handle: Arc<Handle>,
     call_timeout: Option<Duration>,
-    /// The deadline was given with `with_timeout`.
-    own_timeout: bool,
 }
 
 /// Closes the client when its last owner is gone.
@@ -74,7 +69,7 @@ impl FilaClient {
         let core = Arc::new(Core::new(config));
         core.set_seed(link.clone());
         tokio::spawn(link.run(core.clone(), Some(connection)));
-        Ok(FilaClient { handle: Arc::new(Handle { core }), call_timeout, own_timeout: false })
+        Ok(FilaClient { handle: Arc::new(Handle { core }), call_timeout })
     }
 
     /// The same client with another deadline for its calls.
@@ -89,7 +84,7 @@ impl FilaClient {
     /// ```
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> FilaClient {
-        FilaClient { handle: self.handle.clone(), call_timeout: Some(timeout), own_timeout: true }
+        FilaClient { handle: self.handle.clone(), call_timeout: Some(timeout) }
     }
 
     /// Ends the client at once: it says goodbye, which hands every leased message back without a counted
@@ -129,22 +124,7 @@ impl FilaClient {
         queue: &str,
         future: F,
     ) -> Result<F::Output> {
-        self.bounded_after(Duration::ZERO, operation, queue, future).await
-    }
-
-    /// Waits for a call that the broker answers after a wait of its own. A deadline the user gave for this
-    /// call stands.
-    pub(crate) async fn bounded_after<F: Future>(
-        &self,
-        wait: Duration,
-        operation: &str,
-        queue: &str,
-        future: F,
-    ) -> Result<F::Output> {
-        let Some(mut timeout) = self.call_timeout else { return Ok(future.await) };
-        if !wait.is_zero() && !self.own_timeout {
-            timeout = timeout.max(wait.saturating_add(WAIT_MARGIN));
-        }
+        let Some(timeout) = self.call_timeout else { return Ok(future.await) };
         match tokio::time::timeout(timeout, future).await {
             Ok(output) => Ok(output),
             Err(_) => {

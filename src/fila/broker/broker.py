@@ -18,6 +18,7 @@ from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
 from fila.broker.outbox import Outbox, Recorder, Sink, Watcher
 from fila.broker.overrides import fault_of, limits_of, override_of
+from fila.broker.rota import Rota
 from fila.broker.telling import Telling
 from fila.core import rejection
 from fila.core.command import (
@@ -76,6 +77,8 @@ class Broker:
         self._turn = Turn(machine, hooks, committer, self._outbox)
         self._turn.on_fault = self.fault
         self._turn.on_room = self.begin
+        self.work = self._turn.work  # what requests have done in this turn
+        self.rota = Rota(self.work)
         self._records_messages = recorder if recorder and recorder.wants_messages else None
         self._hooks = hooks
         self._clock = clock
@@ -160,7 +163,10 @@ class Broker:
         try:
             more = len(self.telling) > 0 and self.telling.step()
             due_ns = self._turn.end()
-            if more or 0 < due_ns <= self._machine.view.now_ns:
+            if self.rota.waiting:
+                self.begin()
+                self.rota.serve()
+            elif more or 0 < due_ns <= self._machine.view.now_ns:
                 self.begin()
             elif due_ns:
                 self._arm(due_ns)

@@ -24,6 +24,7 @@ from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.settings import Settings
 from fila.core.trail import Trail
 from fila.core.windows import Windows
+from fila.core.work import Work
 
 MS: Final = 1_000_000
 
@@ -49,6 +50,7 @@ class State:
         self.windows = Windows(settings.window_bytes_total, settings.window_idle_ms * MS)
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
+        self.work = Work(settings.turn_work)
         self.dirty_groups: list[Group] = []
         self.dirty_buckets: list[Bucket] = []
         # Lanes from which a message went before its time, outside of delivery, with this turn.
@@ -102,6 +104,7 @@ class State:
                 return lane
         number = queue.next_lane
         queue.next_lane += 1
+        self.work.done += 1
         lane = self.add_lane(queue, fairness_key, throttle_keys, number)
         self.ops(queue.group).append(put_lane(lane, self.now))
         return lane

@@ -74,6 +74,7 @@ class Turn(Applies):
         self._committer = committer
         self._outlet = outlet
         self._jobs = Jobs(machine, policy, self)
+        self.work = machine.state.work  # what requests have done in this turn
         self._calls: list[Call] = []
         self._stored = True
         self._leaving_bytes = 0  # of deliveries that wait for their commit
@@ -127,6 +128,7 @@ class Turn(Applies):
         told = Effects([], deliveries, ended, events, leased)
         calls, self._calls = self._calls, []
         self.is_open = False
+        state.work.done = 0
         self._stored = False
         leaving = self._outlet.leaving(told, calls)
         self._leaving_bytes += delivered_bytes

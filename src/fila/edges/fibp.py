@@ -1,15 +1,14 @@
 """One FIBP connection: frames in, commands to the broker, committed effects out.
 
-Owns the socket's two directions and their limits. Inbound bytes are handled as they come, so
-no inbound queue builds up. A client that does not read gets no more deliveries once a little
-is unsent, while its requests go on; when their replies pile up too, it is not read from any more.
+Owns the socket's two directions and their limits; which request is carried out when is
+`fibp_requests.py`'s. A client that does not read gets no more deliveries once a little is unsent,
+while its requests go on; when their replies pile up too, it is not read from any more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
@@ -20,6 +19,7 @@ from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.core.rejection import Rejection
 from fila.edges import failures, fibp_batches, fibp_messages, fibp_operations
 from fila.edges.failures import Failures
+from fila.edges.fibp_requests import Requests
 from fila.edges.keepalive import keep_alive
 from fila.edges.lane_fields import UNKNOWN, LaneFields
 from fila.edges.limits import ConnectionLimits, Inbound
@@ -27,7 +27,7 @@ from fila.edges.reason import clipped
 from fila.wire import bodies, errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
-from fila.wire.frames import Frame, FrameDecoder, encode_frames, frame_header
+from fila.wire.frames import FrameDecoder, encode_frames, frame_header
 from fila.wire.message_codec import DeliveredItem
 from fila.wire.states import SERVER, Refusal, State, receive
 
@@ -60,12 +60,12 @@ class FibpConnection(asyncio.Protocol):
         self._closed = closed
         self._transport: asyncio.Transport | None = None
         self._state = State.OPENING
-        self._decoder = FrameDecoder(
-            limits.frame_bytes_max, limits.assembly_streams_max, limits.message_bytes_max
+        self.requests = Requests(
+            self,
+            FrameDecoder(
+                limits.frame_bytes_max, limits.assembly_streams_max, limits.message_bytes_max
+            ),
         )
-        # Frames that were read and not yet handled: none, unless replies leave no room for theirs.
-        self._backlog: deque[Frame] = deque()
-        self._backlog_errors: list[FrameError] = []
         self._due_bytes = 0  # replies on their way to the commit
         self._piled_bytes = 0  # replies made since the client fell behind with reading
         self._out: list[bytes] = []
@@ -93,12 +93,12 @@ class FibpConnection(asyncio.Protocol):
         if self._state is State.CLOSED:
             return
         try:
-            self._backlog += self._decoder.feed(data)
-            self._backlog_errors += self._decoder.take_errors()
-            self._work()
-            self._count_buffered(self._decoder.buffered_bytes)
+            self.requests.received(data)
+            buffered_bytes = self.requests.decoder.buffered_bytes
+            if buffered_bytes != self._buffered_bytes:
+                self.count_buffered(buffered_bytes)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def pause_writing(self) -> None:
         self._congested = True
@@ -109,7 +109,7 @@ class FibpConnection(asyncio.Protocol):
         self._piled_bytes = 0
         if self._transport is not None and not self._transport.is_closing():
             self._open_session().resume()
-            self._go_on()
+            self._unchoke()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
@@ -182,7 +182,7 @@ class FibpConnection(asyncio.Protocol):
         if transport is not None and not transport.is_closing():
             transport.write(out[0] if len(out) == 1 else b"".join(out))
             if not self._reading:
-                self._loop.call_soon(self._go_on)
+                self._loop.call_soon(self._unchoke)
 
     def takes_more(self) -> bool:
         return not self._congested
@@ -220,25 +220,7 @@ class FibpConnection(asyncio.Protocol):
         self._due_bytes += len(data)
         self.broker.reply(self, data)
 
-    def _work(self) -> None:
-        """Handle what was read, as far as there is room for the replies: a read may hold thousands
-        of small requests with large answers. What is left waits, and the next ones in the socket.
-        """
-        backlog = self._backlog
-        while backlog:
-            if not self._room():
-                self._read(False)
-                return
-            opcode, request_id, body = backlog.popleft()
-            self._handle(opcode, request_id, body)
-        if self._backlog_errors:
-            refused, self._backlog_errors = self._backlog_errors, []
-            for error in refused:
-                self._refuse(error.request_id, error.code, error.message)
-                if error.fatal:
-                    self._end()
-
-    def _count_buffered(self, buffered_bytes: int) -> None:
+    def count_buffered(self, buffered_bytes: int) -> None:
         """Keep the sum over all connections, and send away who takes it over the limit."""
         inbound = self._inbound
         inbound.buffered_bytes += buffered_bytes - self._buffered_bytes
@@ -252,26 +234,24 @@ class FibpConnection(asyncio.Protocol):
             self._refuse(0, errors.CHANNEL_FULL, text, {"retry_after_ms": "1000"})
             self._end()
 
-    def _go_on(self) -> None:
-        """Replies have left: handle what had to wait, then read on."""
-        if self._reading or self._state is State.CLOSED:
-            return
-        try:
-            self._work()
-        except Exception as error:
-            self._fail(error)
-            return
-        if not self._backlog and self._room():
-            self._read(True)
+    def _unchoke(self) -> None:
+        """Replies have left."""
+        if self._state is not State.CLOSED:
+            try:
+                self.requests.unchoked()
+                self.count_buffered(self.requests.decoder.buffered_bytes)
+            except Exception as error:
+                self.fail(error)
 
-    def _room(self) -> bool:
+    def has_room(self) -> bool:
         """Whether the client may have more replies made for it."""
         return (
             self._due_bytes <= self.limits.unsent_bytes_max
             and self._piled_bytes <= self.limits.outbound_bytes_max
         )
 
-    def _read(self, on: bool) -> None:
+    def read(self, on: bool) -> None:
+        """Read from the socket, or leave there what the client sends."""
         transport = self._transport
         if on is not self._reading and transport is not None and not transport.is_closing():
             self._reading = on
@@ -280,23 +260,42 @@ class FibpConnection(asyncio.Protocol):
             else:
                 transport.pause_reading()
 
-    def _handle(self, opcode: int, request_id: int, body: bytes) -> None:
-        if self._state is State.CLOSED:
-            return
-        following = receive(SERVER, self._state, opcode)
-        if isinstance(following, Refusal):
-            self._refuse(request_id, following.code, following.message)
-            if following.fatal:
+    def refuse_frames(self, refused: list[FrameError]) -> None:
+        """What could not be cut into frames, or joined to messages."""
+        for error in refused:
+            self._refuse(error.request_id, error.code, error.message)
+            if error.fatal:
                 self._end()
+
+    def invalid(self, request_id: int, error: InvalidBody) -> None:
+        """A request that does not parse changes nothing."""
+        self._refuse(request_id, errors.INVALID_FRAME, str(error))
+        if self._state is State.OPENING:
+            self._end()
+
+    def handle(
+        self,
+        opcode: int,
+        request_id: int,
+        body: bytes,
+        kind: fibp_messages.Kind | None,
+        count: int,
+    ) -> None:
+        """Carry a request out, or begin to: of so many messages, if it is of a kind with any."""
+        state = self._state
+        if state is State.CLOSED:
             return
+        if kind is None or state is not State.OPEN:
+            following = receive(SERVER, state, opcode)
+            if isinstance(following, Refusal):
+                self._refuse(request_id, following.code, following.message)
+                if following.fatal:
+                    self._end()
+                return
         self.broker.begin()
         try:
-            if opcode == op.ENQUEUE:
-                fibp_messages.enqueue(self, self._open_session(), request_id, body)
-            elif opcode == op.ACK:
-                fibp_messages.ack(self, self._open_session(), request_id, body)
-            elif opcode == op.NACK:
-                fibp_messages.nack(self, self._open_session(), request_id, body)
+            if kind is not None:
+                fibp_messages.handle(self, self._open_session(), kind, request_id, body, count)
             elif opcode == op.HANDSHAKE:
                 self._handshake(request_id, body)
             elif opcode == op.CONSUME:
@@ -308,10 +307,6 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.DISCONNECT:
                 self._open_session().leave_all(release=True)
                 self._end()
-            elif opcode == op.ENQUEUE_WITH:
-                fibp_messages.enqueue_with(self, self._open_session(), request_id, body)
-            elif opcode == op.RELEASE:
-                fibp_messages.release(self, self._open_session(), request_id, body)
             elif opcode == op.LEASE_BATCH:
                 fibp_batches.lease_batch(self, self._open_session(), request_id, body)
             elif opcode == op.BROWSE_PAGE:
@@ -319,9 +314,7 @@ class FibpConnection(asyncio.Protocol):
             elif opcode != op.PONG:
                 fibp_operations.handle(self, opcode, request_id, body)
         except InvalidBody as error:
-            self._refuse(request_id, errors.INVALID_FRAME, str(error))
-            if self._state is State.OPENING:
-                self._end()
+            self.invalid(request_id, error)
 
     def _handshake(self, request_id: int, body: bytes) -> None:
         version, api_key = layouts.decode(bodies.Handshake, body)
@@ -412,16 +405,15 @@ class FibpConnection(asyncio.Protocol):
 
     def fail_soon(self, error: Exception) -> None:
         """On a turn of its own: a turn that is being committed is no place to begin another."""
-        self._loop.call_soon(partial(self._fail, error))
+        self._loop.call_soon(partial(self.fail, error))
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """The broker failed over this connection, which ends. Its own state is not in doubt: a
         command that broke off has stopped the broker already."""
         if self._state is State.CLOSED or self.broker.stopped:
             return
         self._failures.report(failures.FIBP, self.session.peer if self.session else "?", error)
         try:
-            self._backlog.clear()
             text = "the broker failed to handle this; its log says why"
             self._refuse(0, errors.INTERNAL_ERROR, text)
             self._end()
@@ -431,10 +423,8 @@ class FibpConnection(asyncio.Protocol):
                 self._transport.abort()
 
     def _forget_inbound(self) -> None:
-        self._decoder = FrameDecoder()
-        self._backlog.clear()
-        self._backlog_errors = []
-        self._count_buffered(0)
+        self.requests.close()
+        self.count_buffered(0)
 
     def _close(self) -> None:
         transport = self._transport

@@ -2,21 +2,28 @@
 
 On the hot path, so they have codecs of their own and stand outside the table's dispatch. Each
 item has a code; one queue the caller may not touch refuses the whole frame, and nothing is stored.
+
+A request that is larger than a turn is read, checked and carried out in steps, each in a turn of
+its own, and answered when the last one is committed. A broker that dies before that has stored, or
+finished, a part of it; nothing of it was acknowledged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fila.broker.options import Options
 from fila.broker.session import Session, Stored
 from fila.core.rejection import Rejection
+from fila.core.work import SHIFT
 from fila.edges.queue_groups import by_queue, parse_ids, spread
 from fila.wire import enqueue_with_codec, errors, message_codec
 from fila.wire import opcodes as op
+from fila.wire.enqueue_with_codec import EnqueuedWithItem
 from fila.wire.errors import InvalidBody
 from fila.wire.ids import id_text
+from fila.wire.message_codec import FIRST, EnqueuedItem
 
 if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
@@ -24,12 +31,96 @@ if TYPE_CHECKING:
 _new_options: Final = tuple.__new__  # a third of the cost of calling Options
 
 
-def enqueue(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
-    _check_count(connection, body)
-    items = message_codec.decode_enqueue(body)
-    groups = by_queue([item[0] for item in items])
-    if _forbidden(connection, request_id, groups, session.may_produce):
+# One step of a request per `next`; its reply is made by the last one.
+Steps = Iterator[None]
+Groups = list[tuple[str, list[int]]]
+Permit = Callable[[Session, str], Rejection | None]
+
+
+class Kind(NamedTuple):
+    """One of the five requests."""
+
+    # So many items of a body from a position on, the first of this number; and where they end.
+    read: Callable[[bytes, int, int, int], tuple[list[Any], int]]
+    permit: Permit
+    # Items, by their queues, to the body of a result.
+    carry_out: Callable[[Session, list[Any], Groups], bytes]
+    result: int
+
+
+def handle(
+    connection: FibpConnection,
+    session: Session,
+    kind: Kind,
+    request_id: int,
+    body: bytes,
+    count: int,
+) -> None:
+    """Carry a request of so many messages out, or begin to."""
+    messages_max = connection.limits.messages_max
+    if count > messages_max:
+        raise InvalidBody(
+            f"messages: {count} are too many for one request; send at most {messages_max}"
+        )
+    if max(count, len(body) >> SHIFT) > connection.broker.work.whole:
+        steps = _in_steps(connection, session, kind, request_id, body, count)
+        connection.requests.in_steps(request_id, steps)
         return
+    items, _ = kind.read(body, FIRST, count, 0)
+    groups = by_queue([item[0] for item in items])
+    for queue, _ in groups:
+        refused = kind.permit(session, queue)
+        if refused is not None:
+            connection.refuse(request_id, refused, {})
+            return
+    connection.reply(kind.result, request_id, kind.carry_out(session, items, groups))
+
+
+def _in_steps(
+    connection: FibpConnection,
+    session: Session,
+    kind: Kind,
+    request_id: int,
+    body: bytes,
+    count: int,
+) -> Steps:
+    """The same, a part at a time: all of it is read and checked before anything is done."""
+    work = connection.broker.work
+    parts: list[tuple[list[Any], int]] = []  # items and bytes of each step
+    queues: dict[bytes, None] = {}
+    position = FIRST
+    index = 0
+    while index < count:
+        # Few large messages make a step as well as many small ones.
+        step = (work.step << SHIFT) * (count - index) // max(1, len(body) - position)
+        step = max(1, min(work.step, count - index, step))
+        items, end = kind.read(body, position, step, index)
+        parts.append((items, end - position))
+        queues.update(dict.fromkeys([item[0] for item in items]))
+        position = end
+        index += step
+        work.done += 1 + step // 4
+        yield
+    for at, queue in enumerate(queues):
+        refused = kind.permit(session, queue.decode())
+        if refused is not None:
+            connection.refuse(request_id, refused, {})
+            return
+        if at % work.step == work.step - 1:
+            work.done += 1 + work.step // 4
+            yield
+    answers = [body[:FIRST]]
+    for at, (items, size) in enumerate(parts):
+        groups = by_queue([item[0] for item in items])
+        answers.append(kind.carry_out(session, items, groups)[FIRST:])
+        parts[at] = ([], 0)
+        work.done += max(len(items), size >> SHIFT)
+        if at < len(parts) - 1:
+            yield
+    connection.reply(kind.result, request_id, b"".join(answers))
+
+
+def _enqueue(session: Session, items: list[EnqueuedItem], groups: Groups) -> bytes:
     results: list[tuple[int, bytes]] = [(0, b"")] * len(items)
     for queue, places in groups:
         stored = session.enqueue(queue, [items[place][1] for place in places])
@@ -39,17 +130,10 @@ def enqueue(connection: FibpConnection, session: Session, request_id: int, body:
         else:
             for place, id in zip(places, stored, strict=True):
                 results[place] = (0, id_text(id)) if id else (errors.CHANNEL_FULL, b"")
-    connection.reply(op.ENQUEUE_RESULT, request_id, message_codec.encode_enqueue_results(results))
+    return message_codec.encode_enqueue_results(results)
 
 
-def enqueue_with(
-    connection: FibpConnection, session: Session, request_id: int, body: bytes
-) -> None:
-    _check_count(connection, body)
-    items = enqueue_with_codec.decode_enqueue_with(body)
-    groups = by_queue([item[0] for item in items])
-    if _forbidden(connection, request_id, groups, session.may_produce):
-        return
+def _enqueue_with(session: Session, items: list[EnqueuedWithItem], groups: Groups) -> bytes:
     messages = [_new_options(Options, item[1:]) for item in items]
     answers = [
         (places, session.enqueue_with(queue, [messages[place] for place in places]))
@@ -59,9 +143,7 @@ def enqueue_with(
         stored = answers[0][1]
         if not isinstance(stored, Rejection) and {one[0] for one in stored} == {errors.OK}:
             duplicates = bytes([one[2] for one in stored])
-            result = enqueue_with_codec.encode_stored([one[1] for one in stored], duplicates)
-            connection.reply(op.ENQUEUE_WITH_RESULT, request_id, result)
-            return
+            return enqueue_with_codec.encode_stored([one[1] for one in stored], duplicates)
     results: list[Stored] = [(errors.OK, b"", False)] * len(items)
     for places, stored in answers:
         for at, place in enumerate(places):
@@ -70,71 +152,48 @@ def enqueue_with(
             else:
                 code, id, duplicate = stored[at]
                 results[place] = (code, id_text(id) if id else b"", duplicate)
-    connection.reply(
-        op.ENQUEUE_WITH_RESULT, request_id, enqueue_with_codec.encode_enqueue_with_results(results)
-    )
+    return enqueue_with_codec.encode_enqueue_with_results(results)
 
 
-def ack(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
-    _check_count(connection, body)
-    items = message_codec.decode_acks(body)
-    groups = by_queue([item[0] for item in items])
-    if _forbidden(connection, request_id, groups, session.may_consume):
-        return
+def _ack(session: Session, items: list[tuple[bytes, bytes]], groups: Groups) -> bytes:
     codes = [errors.MESSAGE_NOT_FOUND] * len(items)
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
         spread(session.ack(queue, ids), known, places, codes)
-    connection.reply(op.ACK_RESULT, request_id, message_codec.encode_codes(codes))
+    return message_codec.encode_codes(codes)
 
 
-def nack(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
-    _check_count(connection, body)
-    items = message_codec.decode_nacks(body)
-    groups = by_queue([item[0] for item in items])
-    if _forbidden(connection, request_id, groups, session.may_consume):
-        return
+def _nack(session: Session, items: list[tuple[bytes, bytes, bytes]], groups: Groups) -> bytes:
     codes = [errors.MESSAGE_NOT_FOUND] * len(items)
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
         texts = [items[place][2].decode() for place in known]
         spread(session.nack(queue, ids, texts), known, places, codes)
-    connection.reply(op.NACK_RESULT, request_id, message_codec.encode_codes(codes))
+    return message_codec.encode_codes(codes)
 
 
-def release(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
-    _check_count(connection, body)
-    items = message_codec.decode_releases(body)
-    groups = by_queue([item[0] for item in items])
-    if _forbidden(connection, request_id, groups, session.may_consume):
-        return
+def _release(session: Session, items: list[tuple[bytes, bytes]], groups: Groups) -> bytes:
     codes = [errors.MESSAGE_NOT_FOUND] * len(items)
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
         spread(session.release(queue, ids), known, places, codes)
-    connection.reply(op.RELEASE_RESULT, request_id, message_codec.encode_codes(codes))
+    return message_codec.encode_codes(codes)
 
 
-def _check_count(connection: FibpConnection, body: bytes) -> None:
-    """One request must not keep the loop from all others for seconds."""
-    claimed = int.from_bytes(body[:4], "big")
-    messages_max = connection.limits.messages_max
-    if claimed > messages_max:
-        raise InvalidBody(
-            f"messages: {claimed} are too many for one request; send at most {messages_max}"
-        )
-
-
-def _forbidden(
-    connection: FibpConnection,
-    request_id: int,
-    groups: list[tuple[str, list[int]]],
-    permit: Callable[[str], Rejection | None],
-) -> bool:
-    """Refuse the whole request if one of its queues is out of bounds: nothing is stored."""
-    for queue, _ in groups:
-        refused = permit(queue)
-        if refused is not None:
-            connection.refuse(request_id, refused, {})
-            return True
-    return False
+ENQUEUE: Final = Kind(message_codec.enqueue_items, Session.may_produce, _enqueue, op.ENQUEUE_RESULT)
+ENQUEUE_WITH: Final = Kind(
+    enqueue_with_codec.enqueue_with_items,
+    Session.may_produce,
+    _enqueue_with,
+    op.ENQUEUE_WITH_RESULT,
+)
+ACK: Final = Kind(message_codec.ack_items, Session.may_consume, _ack, op.ACK_RESULT)
+NACK: Final = Kind(message_codec.nack_items, Session.may_consume, _nack, op.NACK_RESULT)
+RELEASE: Final = Kind(message_codec.release_items, Session.may_consume, _release, op.RELEASE_RESULT)
+KINDS: Final = {
+    op.ENQUEUE: ENQUEUE,
+    op.ACK: ACK,
+    op.NACK: NACK,
+    op.ENQUEUE_WITH: ENQUEUE_WITH,
+    op.RELEASE: RELEASE,
+}

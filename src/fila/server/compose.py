@@ -300,6 +300,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
 
 def core_settings(settings: Settings) -> CoreSettings:
     return CoreSettings(
+        turn_work=settings.scheduler.turn_messages,
         quantum=settings.scheduler.quantum,
         weight_max=settings.scheduler.max_weight,
         window_bytes_total=settings.storage.window_bytes,

@@ -81,6 +81,14 @@ class SchedulerSettings:
         low=1,
         high=4_294_967_295,
     )
+    turn_messages: int = setting(
+        512,
+        "Messages that requests may move in one turn, 2 KiB of one counting as one. Requests that "
+        "are larger than two turns are carried out in steps, between which others have theirs. "
+        "Lower means shorter pauses and more commits.",
+        low=16,
+        high=65_536,
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Final
 from fila.wire import bodies
 from fila.wire.errors import OK
 from fila.wire.fields import string_field, u64_field
-from fila.wire.message_codec import check_headers, explain
+from fila.wire.message_codec import FIRST, check_headers, count_of, explain
 
 _U32: Final = Struct(">I")
 _DELAY: Final = Struct(">QH")  # with the length of the idempotency key
@@ -36,7 +36,15 @@ def options_field(delay_ms: int, idempotency_key: str | bytes, lane: bytes) -> b
 
 
 def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
-    """Cut an EnqueueWith into its messages. Structure and UTF-8 are checked, nothing is decoded.
+    """All messages of an EnqueueWith."""
+    return enqueue_with_items(body, FIRST, count_of(body))[0]
+
+
+def enqueue_with_items(
+    body: bytes, position: int, count: int, index: int = 0
+) -> tuple[list[EnqueuedWithItem], int]:
+    """Cut `count` messages out of an EnqueueWith, of which that at `position` is number `index`,
+    and where the next one stands. Structure and UTF-8 are checked, nothing is decoded.
 
     Bulk writers say the same of thousands of messages: what begins like the message before, without
     headers, is not read again, and neither is an assignment that was seen already.
@@ -47,11 +55,10 @@ def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
     queue = b""
     bare = b""  # the queue's name and no headers, as the message before began
     bare_bytes = 0
+    first = position
     try:
-        (count,) = _U32.unpack_from(body, 0)
-        if count * 26 > size - 4:
-            raise explain(bodies.EnqueueWith, body)
-        position = 4
+        if count * 26 > size - position:
+            raise explain(bodies.EnqueueWith, body, first, index, count)
         for _ in range(count):
             if bare_bytes and body.startswith(bare, position):
                 position += bare_bytes
@@ -84,7 +91,7 @@ def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
             for _ in range(throttles):
                 end += 2 + (body[end] << 8 | body[end + 1])
             if end > size:
-                raise explain(bodies.EnqueueWith, body)
+                raise explain(bodies.EnqueueWith, body, first, index, count)
             field = body[position:end]
             assignment = assignments.get(field)
             if assignment is None:
@@ -93,8 +100,8 @@ def decode_enqueue_with(body: bytes) -> list[EnqueuedWithItem]:
             fairness_key, weight, throttle_keys = assignment
             items.append((queue, message, delay_ms, key, fairness_key, weight, throttle_keys))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise explain(bodies.EnqueueWith, body) from None
-    return items
+        raise explain(bodies.EnqueueWith, body, first, index, count) from None
+    return items, position
 
 
 def _assignment(field: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:

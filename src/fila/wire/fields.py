@@ -23,11 +23,12 @@ _F64: Final = Struct(">d")
 
 
 class FieldReader:
-    """Walks one body from its first byte; every read says which field it is for."""
+    """Walks one body from its first byte, or from `position`; every read says which field it is
+    for."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, position: int = 0) -> None:
         self._body = body
-        self._position = 0
+        self._position = position
 
     @property
     def remaining(self) -> int:

@@ -23,6 +23,7 @@ ASSEMBLY_STREAMS_MAX: Final = 16
 ASSEMBLY_BYTES_MAX: Final = 128 * 1024 * 1024
 CONTINUATION: Final = 0x01
 HEADER_BYTES: Final = 10
+NO_LIMIT: Final = 1 << 62
 
 _HEADER: Final = Struct(">IBBI")
 _LENGTH: Final = Struct(">I")
@@ -54,13 +55,16 @@ class FrameDecoder:
         self._refused: set[int] = set()
         self._errors: list[FrameError] = []
         self._fatal_errors = 0  # after the first, nothing more is decoded
+        self.more = False  # there may be further messages in what was fed already
 
-    def feed(self, data: bytes) -> list[Frame]:
-        """The messages completed by these bytes, in order.
+    def feed(self, data: bytes, messages_max: int = NO_LIMIT) -> list[Frame]:
+        """The messages completed by these bytes, in order, and no more than so many: while `more`
+        is set, call again with nothing.
 
         What could not be accepted waits in `take_errors()`; after a fatal error nothing more
         comes out.
         """
+        self.more = False
         if self._fatal_errors > 0:
             return []
         pending = self._pending
@@ -84,6 +88,10 @@ class FrameDecoder:
             end = position + 4 + length
             if end > size:
                 break
+            if messages_max <= 0:
+                self.more = True
+                break
+            messages_max -= 1
             body = data[position + HEADER_BYTES : end]
             position = end
             if flags == 0 and plain:
@@ -97,6 +105,8 @@ class FrameDecoder:
             plain = not self._streams and not self._refused
         if position < size:
             self._keep(data[position:] if position else data)
+            if self.more:
+                self._needed = 0
         return frames
 
     def take_errors(self) -> list[FrameError]:

@@ -79,6 +79,19 @@ def decode(body_type: type[Body], body: bytes) -> Body:
     return record
 
 
+def decode_items(
+    body_type: type[tuple[object, ...]], body: bytes, position: int, index: int, count: int
+) -> None:
+    """Read so many items of a body that is one list; `index` is the number of the first."""
+    ((name, kind),) = LAYOUTS[body_type].items()
+    layout = ITEM_LAYOUTS[kind.item]
+    reader = f.FieldReader(body, position)
+    bytes_min = sum(_BYTES_MIN[item_kind] for item_kind in layout.values())
+    reader.count(count, bytes_min, name)
+    for number in range(index, index + count):
+        _read(reader, kind.item, layout, f"{name}[{number}].")
+
+
 def opcode_of(body: tuple[Any, ...]) -> int:
     return OPCODES[type(body)]
 

@@ -11,13 +11,14 @@ from typing import Final
 
 from fila.wire import bodies, layouts
 from fila.wire.errors import InvalidBody
-from fila.wire.fields import FieldReader, string_field, u32_field
+from fila.wire.fields import string_field, u32_field
 from fila.wire.ids import id_text
 
 _U32: Final = Struct(">I")
 _U16: Final = Struct(">H")
 _TIMES: Final = Struct(">IQQ")
 _ID_LENGTH: Final = b"\x00\x24"
+FIRST: Final = 4  # where the first item of a body stands, after their number
 
 # (queue, message body, header bytes): the payload's length stands at `header bytes` in the body.
 EnqueuedItem = tuple[bytes, bytes, int]
@@ -30,17 +31,29 @@ DeliveredItem = tuple[bytes, bytes, bytes, bytes, int, int, int]
 ReceivedItem = tuple[bytes, bytes, bytes, bytes, int, tuple[bytes, ...], int, int, int]
 
 
+def count_of(body: bytes) -> int:
+    """How many items a body claims to hold."""
+    return int.from_bytes(body[:4], "big")
+
+
 def decode_enqueue(body: bytes) -> list[EnqueuedItem]:
-    """Cut an Enqueue into its messages. Structure and UTF-8 are checked, nothing is decoded."""
+    """All messages of an Enqueue."""
+    return enqueue_items(body, FIRST, count_of(body))[0]
+
+
+def enqueue_items(
+    body: bytes, position: int, count: int, index: int = 0
+) -> tuple[list[EnqueuedItem], int]:
+    """Cut `count` messages out of an Enqueue, of which that at `position` is number `index`, and
+    where the next one stands. Structure and UTF-8 are checked, nothing is decoded."""
     items: list[EnqueuedItem] = []
+    begin = position
     size = len(body)
     unpack_u32 = _U32.unpack_from
     last_queue = b""
     try:
-        (count,) = unpack_u32(body, 0)
-        if count * 8 > size - 4:
-            raise explain(bodies.Enqueue, body)
-        position = 4
+        if count * 8 > size - position:
+            raise explain(bodies.Enqueue, body, begin, index, count)
         for _ in range(count):
             start = position + 2
             position = start + (body[position] << 8 | body[position + 1])
@@ -64,11 +77,11 @@ def decode_enqueue(body: bytes) -> list[EnqueuedItem]:
             headers = position - start
             position += 4 + unpack_u32(body, position)[0]
             if position > size:
-                raise explain(bodies.Enqueue, body)
+                raise explain(bodies.Enqueue, body, begin, index, count)
             items.append((queue, body[start:position], headers))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise explain(bodies.Enqueue, body) from None
-    return items
+        raise explain(bodies.Enqueue, body, begin, index, count) from None
+    return items, position
 
 
 def encode_enqueue(items: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -217,12 +230,22 @@ def decode_delivery(body: bytes) -> list[ReceivedItem]:
 
 def decode_acks(body: bytes) -> list[tuple[bytes, bytes]]:
     """The (queue, id text) pairs of an Ack."""
+    return ack_items(body, FIRST, count_of(body))[0]
+
+
+def ack_items(
+    body: bytes,
+    position: int,
+    count: int,
+    index: int = 0,
+    body_type: type[tuple[object, ...]] = bodies.Ack,
+) -> tuple[list[tuple[bytes, bytes]], int]:
+    """So many pairs of an Ack or a Release from `position` on, and where the next one stands."""
     items: list[tuple[bytes, bytes]] = []
+    begin = position
     try:
-        (count,) = _U32.unpack_from(body, 0)
-        if count * 4 > len(body) - 4:
-            raise explain(bodies.Ack, body)
-        position = 4
+        if count * 4 > len(body) - position:
+            raise explain(body_type, body, begin, index, count)
         for _ in range(count):
             start = position + 2
             position = start + (body[position] << 8 | body[position + 1])
@@ -235,10 +258,10 @@ def decode_acks(body: bytes) -> list[tuple[bytes, bytes]]:
                 text.decode()
             items.append((queue, text))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise explain(bodies.Ack, body) from None
+        raise explain(body_type, body, begin, index, count) from None
     if position > len(body):
-        raise explain(bodies.Ack, body)
-    return items
+        raise explain(body_type, body, begin, index, count)
+    return items, position
 
 
 def encode_acks(items: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -251,12 +274,18 @@ def encode_acks(items: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 def decode_nacks(body: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """The (queue, id text, error) triples of a Nack."""
+    return nack_items(body, FIRST, count_of(body))[0]
+
+
+def nack_items(
+    body: bytes, position: int, count: int, index: int = 0
+) -> tuple[list[tuple[bytes, bytes, bytes]], int]:
+    """So many triples from `position` on, and where the next one stands."""
     items: list[tuple[bytes, bytes, bytes]] = []
+    begin = position
     try:
-        (count,) = _U32.unpack_from(body, 0)
-        if count * 6 > len(body) - 4:
-            raise explain(bodies.Nack, body)
-        position = 4
+        if count * 6 > len(body) - position:
+            raise explain(bodies.Nack, body, begin, index, count)
         for _ in range(count):
             start = position + 2
             position = start + (body[position] << 8 | body[position + 1])
@@ -273,10 +302,10 @@ def decode_nacks(body: bytes) -> list[tuple[bytes, bytes, bytes]]:
                 error.decode()
             items.append((queue, text, error))
     except (IndexError, struct.error, UnicodeDecodeError):
-        raise explain(bodies.Nack, body) from None
+        raise explain(bodies.Nack, body, begin, index, count) from None
     if position > len(body):
-        raise explain(bodies.Nack, body)
-    return items
+        raise explain(bodies.Nack, body, begin, index, count)
+    return items, position
 
 
 def encode_nacks(items: Sequence[tuple[bytes, bytes, bytes]]) -> bytes:
@@ -289,13 +318,14 @@ def encode_nacks(items: Sequence[tuple[bytes, bytes, bytes]]) -> bytes:
 
 def decode_releases(body: bytes) -> list[tuple[bytes, bytes]]:
     """The (queue, id text) pairs of a Release."""
-    reader = FieldReader(body)
-    count = reader.count(reader.u32("messages"), 4, "messages")
-    found = []
-    for index in range(count):
-        queue = reader.string(f"messages[{index}].queue").encode()
-        found.append((queue, reader.string(f"messages[{index}].id").encode()))
-    return found
+    return release_items(body, FIRST, count_of(body))[0]
+
+
+def release_items(
+    body: bytes, position: int, count: int, index: int = 0
+) -> tuple[list[tuple[bytes, bytes]], int]:
+    """So many pairs from `position` on, and where the next one stands."""
+    return ack_items(body, position, count, index, bodies.Release)
 
 
 def encode_codes(codes: Sequence[int]) -> bytes:
@@ -318,10 +348,20 @@ def check_headers(body: bytes, start: int, fields: int) -> None:
         body[start:position].decode()
 
 
-def explain(body_type: type[tuple[object, ...]], body: bytes) -> InvalidBody:
-    """Read a refused body again with the careful codec, for an error that names the field."""
+def explain(
+    body_type: type[tuple[object, ...]],
+    body: bytes,
+    position: int = 0,
+    index: int = 0,
+    count: int = 0,
+) -> InvalidBody:
+    """Read what was refused again with the careful codec, for an error that names the field: the
+    whole body, or so many of its items from one on."""
     try:
-        layouts.decode(body_type, body)
+        if position == 0 or len(body) < FIRST:
+            layouts.decode(body_type, body)
+        else:
+            layouts.decode_items(body_type, body, position, index, count)
     except InvalidBody as error:
         return error
     raise AssertionError(f"{body_type.__name__}: refused by the fast codec, accepted by the other")

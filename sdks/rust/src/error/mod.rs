@@ -27,8 +27,6 @@ pub struct Details {
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
     /// Connecting again cannot help: a certificate that is not trusted, a port that speaks no TLS.
     pub(crate) lasting: bool,
-    /// It failed after it was sent, and not by the broker's verdict.
-    pub(crate) sent: bool,
 }
 
 impl Error {
@@ -50,7 +48,7 @@ impl Error {
     /// Whether the broker may have carried the call out although it failed. A repeated enqueue is then
     /// stored twice, unless it has an idempotency key.
     pub fn maybe_applied(&self) -> bool {
-        self.details().sent || matches!(self, Error::ConnectionLost(_) | Error::Timeout(_))
+        matches!(self, Error::ConnectionLost(_) | Error::Timeout(_))
     }
 
     /// How long the broker asks to wait before the next attempt.
@@ -109,12 +107,6 @@ impl Error {
 
     pub(crate) fn lasting(mut self) -> Error {
         self.details_mut().lasting = true;
-        self
-    }
-
-    /// What failed may have been carried out all the same.
-    pub(crate) fn sent(mut self) -> Error {
-        self.details_mut().sent = true;
         self
     }
 

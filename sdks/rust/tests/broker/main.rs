@@ -4,7 +4,6 @@
 mod broker;
 mod certificates;
 mod consuming;
-mod endings;
 mod examples;
 mod leaders;
 mod peer;
