@@ -26,7 +26,12 @@ class Key(NamedTuple):
 @pytest.fixture(scope="session")
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     place = tmp_path_factory.mktemp("locked") / "data"
-    settings = {"auth.bootstrap_apikey": ROOT, "log.level": "debug"}
+    # Tests show many wrong keys, and want each answered at once and in the log.
+    settings = {
+        "auth.bootstrap_apikey": ROOT,
+        "auth.max_wrong_keys": 10_000,
+        "log.level": "debug",
+    }
     with Broker(place, settings=settings) as started:
         yield started
 

@@ -18,6 +18,7 @@ from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.lease_requests import LeaseRequests
 from fila.broker.options import Options, fits
 from fila.core.rejection import CHANNEL_FULL, INVALID_CONFIG_VALUE, OK, Rejection
+from fila.security.attempts import Attempts
 from fila.security.guard import Guard, Identity
 from fila.security.permission import CONSUME, PRODUCE
 from fila.telemetry.spans import OpenSpan, Tracer
@@ -52,7 +53,9 @@ class Sessions:
         random_hex: Callable[[int], str],
         now_ms: Callable[[], int],
         browse_limits: BrowseLimits | None = None,
+        attempts: Attempts | None = None,
     ) -> None:
+        self.attempts = attempts or Attempts()
         self.browser = Browser(broker, browse_limits or BrowseLimits(), random_hex, now_ms)
         self.broker = broker
         self.guard = guard
@@ -92,6 +95,7 @@ class Session:
         self._consumers: dict[str, str] = {}  # consumer id → queue
         self._left: set[str] = set()  # queues of consumers that were cancelled
         self._held = False
+        self.late = False  # it showed a wrong key, and its address many before
         self._expiry_timer: asyncio.TimerHandle | None = None
         self.traceparent = b""  # of the request under way, where the protocol has one
         self.leases = LeaseRequests(self)
@@ -99,9 +103,17 @@ class Session:
     # --- who
 
     def admit(self, secret: str | None) -> Rejection | None:
-        identity = self.guard.admit(secret, self.sessions.now_ms())
+        """Let the caller in by its key. The right one opens at any time; `late` says that it was
+        one wrong key too many, and had better be answered late."""
+        now_ms = self.sessions.now_ms()
+        identity = self.guard.admit(secret, now_ms)
         if isinstance(identity, Rejection):
-            return self.refused("connect", identity)
+            attempts = self.sessions.attempts
+            wait_ms = attempts.wrong(self.peer.rpartition(":")[0], now_ms)
+            self.late = wait_ms > 0
+            if attempts.may_tell(wait_ms, now_ms):
+                self.refused("connect", identity)
+            return identity
         self.identity = identity
         self._watch_expiry()
         return None

@@ -34,6 +34,7 @@ from fila.wire.states import SERVER, Refusal, State, receive
 log = logging.getLogger("fila.fibp")
 
 _MS: Final = 1_000_000
+LATE_S: Final = 1.0  # before the answer to one wrong key too many
 
 
 class FibpConnection(asyncio.Protocol):
@@ -324,15 +325,32 @@ class FibpConnection(asyncio.Protocol):
             self._refuse(request_id, errors.UNSUPPORTED_VERSION, text, metadata)
             self._end()
             return
-        refused = self._open_session().admit(api_key)
+        session = self._open_session()
+        refused = session.admit(api_key)
         if refused is not None:
-            self._refuse(request_id, refused.code, refused.message)
-            self._end()
+            if session.late:
+                self._refuse_late(request_id, refused)
+            else:
+                self._refuse(request_id, refused.code, refused.message)
+                self._end()
             return
         self._cancel_handshake_timer()
         self._state = State.OPEN
         ok = bodies.HandshakeOk(layouts.PROTOCOL_VERSION, 0, self.limits.frame_bytes_max)
         self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
+
+    def _refuse_late(self, request_id: int, refused: Rejection) -> None:
+        """One wrong key too many from this address: told so in a while, and nothing of it is read
+        any more."""
+        self._state = State.CLOSED
+        self._forget_inbound()
+        self._cancel_handshake_timer()
+
+        def refuse() -> None:
+            self._refuse(request_id, refused.code, f"{refused.message}; too many wrong keys")
+            self.broker.after_commit(self._close)
+
+        self._handshake_timer = self._loop.call_later(LATE_S, refuse)
 
     def _consume(self, request_id: int, body: bytes) -> None:
         request = layouts.decode(bodies.Consume, body)

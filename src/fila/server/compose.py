@@ -31,6 +31,7 @@ from fila.edges.limits import ConnectionLimits
 from fila.edges.listener import Listener, parse_address
 from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
+from fila.security.attempts import Attempts
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
 from fila.server import watch
@@ -119,13 +120,14 @@ class Node:
             self.broker.install_hooks(queue)
         stored = self._store.scan(rows.AUTH, b"", b"\xff", 1 << 62, 1 << 62)
         guard = Guard(Keyring(stored), settings.auth.bootstrap_apikey, settings.auth_enabled)
-        report_keys(guard, clock.wall_ns() // 1_000_000)
+        report_keys(guard, settings.auth.bootstrap_apikey, clock.wall_ns() // 1_000_000)
         sessions = Sessions(
             self.broker,
             guard,
             secrets.token_hex,
             lambda: clock.wall_ns() // 1_000_000,
             BrowseLimits(settings.browse.max_snapshots, settings.browse.ttl_ms),
+            Attempts(settings.auth.max_wrong_keys),
         )
         self._browser = sessions.browser
         if settings.browse.preload_arrow and arrow.unavailable() is not None:

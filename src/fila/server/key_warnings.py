@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from typing import Final
 
 from fila.security.guard import Guard
 
 log = logging.getLogger("fila.server")
 
 
-def report_keys(guard: Guard, now_ms: int) -> None:
+BOOTSTRAP_CHARS_MIN: Final = 16
+
+
+def report_keys(guard: Guard, bootstrap: str, now_ms: int) -> None:
     if not guard.enabled:
         return
+    if 0 < len(bootstrap) < BOOTSTRAP_CHARS_MIN:
+        log.warning(
+            f"the bootstrap key has {len(bootstrap)} characters and may do everything: it can be "
+            "guessed. Use a random one (openssl rand -hex 16), or make keys and start without it"
+        )
     for key in guard.made_open(now_ms):
         made = datetime.fromtimestamp(key.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         log.error(

@@ -228,6 +228,14 @@ class AuthSettings:
         "and `bootstrap_apikey` in `[server]`. "
         "Keep it out of files others can read.",
     )
+    max_wrong_keys: int = setting(
+        10,
+        "Wrong keys of one address, per minute, that are answered at once and logged one by one; "
+        "further ones are answered after a second (FIBP), or with 429 (HTTP), and counted. The "
+        "right key opens at any time.",
+        low=1,
+        high=10_000,
+    )
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,11 @@ class Watch:
         guard = sessions.guard
         views = Views(self._pulse, sessions, observer, hooks)
         logins = Logins(
-            guard, lambda: secrets.token_urlsafe(32), sessions.now_ms, gui.session_ttl_ms
+            guard,
+            lambda: secrets.token_urlsafe(32),
+            sessions.now_ms,
+            gui.session_ttl_ms,
+            sessions.attempts,
         )
         api = Api(guard, logins, views, Actions(sessions), gui.max_streams)
         self._site = Site(guard, logins, api, Files(), self._scrape)

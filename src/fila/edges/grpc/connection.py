@@ -50,6 +50,7 @@ METHODS: Final[dict[bytes, Method]] = {
 CONTENT_TYPES: Final = (b"application/grpc", b"application/grpc+proto")
 CALLERS_MAX: Final = 64
 REFUSED_GLITCHES: Final = 20
+LATE_GLITCHES: Final = 200  # of a wrong key when its address has shown many
 WRITE_BUFFER_BYTES: Final = 1024 * 1024
 _STOPPING: Final = Status(grpc_status.UNAVAILABLE, "the server is stopping")
 
@@ -89,6 +90,7 @@ class GrpcConnection(asyncio.Protocol):
         self._callers: dict[str, Caller] = {}
         self._behind: dict[int, Call] = {}
         self._called = False
+        self._late = False  # many wrong keys came from this address
         self._ended = False
         self._parting = False  # the last answers are on their way, nothing new is taken
         self._paused = 0  # reasons not to read: a full socket, frames that wait for the next round
@@ -285,7 +287,7 @@ class GrpcConnection(asyncio.Protocol):
         if not method.open_to_all:
             found = self._caller(request.authorization)
             if isinstance(found, Status):
-                self.http2.glitch(REFUSED_GLITCHES)
+                self.http2.glitch(LATE_GLITCHES if self._late else REFUSED_GLITCHES)
                 return _refusal(*found)
             caller = found
         self._called = True
@@ -335,6 +337,7 @@ class GrpcConnection(asyncio.Protocol):
         caller = Caller(self, self._sessions, name, self._peer)
         refused = caller.admit(secret)
         if refused is not None:
+            self._late = caller.session.late
             caller.close()
             return grpc_status.of(refused)
         self._callers[name] = caller

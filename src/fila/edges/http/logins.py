@@ -1,27 +1,28 @@
 """Who is calling: API keys as bearers, or session cookies made from them.
 
-Owns the sign-ins (in memory), their CSRF tokens, and the count of failed attempts per address. What
-a visitor may do is asked of the guard with every request.
+Owns the sign-ins (in memory) and their CSRF tokens. What a visitor may do is asked of the guard
+with every request.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections import OrderedDict, deque
+import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, NamedTuple
 
 from fila.core.rejection import Rejection
 from fila.edges.http.message import Fields, HttpError, Request
+from fila.security.attempts import Attempts
 from fila.security.guard import Guard, Identity
+
+audit = logging.getLogger("fila.audit")
 
 COOKIE: Final = "fila_session"
 CSRF_HEADER: Final = "x-fila-csrf"
 LOGINS_MAX: Final = 1_000
-FAILURES_MAX: Final = 10
-FAILURES_MS: Final = 60_000
-ADDRESSES_MAX: Final = 10_000
 
 
 class Visitor(NamedTuple):
@@ -42,14 +43,15 @@ class Logins:
         token: Callable[[], str],
         now_ms: Callable[[], int],
         ttl_ms: int,
+        attempts: Attempts,
     ) -> None:
         self._guard = guard
+        self._attempts = attempts
         self._token = token
         self._now_ms = now_ms
         self._ttl_ms = ttl_ms
         self._open_csrf = token()  # shared by all, where authentication is off
         self._logins: OrderedDict[str, _Login] = OrderedDict()
-        self._failures: OrderedDict[str, deque[int]] = OrderedDict()
 
     @property
     def enabled(self) -> bool:
@@ -94,23 +96,20 @@ class Logins:
         return (("Set-Cookie", _set_cookie("", request.secure, 0)),)
 
     def _admit(self, peer: str, secret: str) -> Identity:
+        """The right key opens at any time, however many wrong ones came from its address."""
         now_ms = self._now_ms()
-        failures = self._failures.get(peer)
-        while failures and failures[0] <= now_ms - FAILURES_MS:
-            failures.popleft()
-        if failures and len(failures) >= FAILURES_MAX:
-            wait_s = (failures[0] + FAILURES_MS - now_ms) // 1000 + 1
+        identity = self._guard.admit(secret, now_ms)
+        if not isinstance(identity, Rejection):
+            return identity
+        wait_ms = self._attempts.wrong(peer, now_ms)
+        if self._attempts.may_tell(wait_ms, now_ms):
+            told = {"who": "nobody yet", "peer": peer, "action": "sign in", "why": identity.message}
+            audit.warning("refused", extra=told)
+        if wait_ms:
+            wait_s = wait_ms // 1000 + 1
             text = f"too many wrong keys from {peer}; try again in {wait_s} s"
             raise HttpError(429, "TooManyAttempts", text, (("Retry-After", str(wait_s)),))
-        identity = self._guard.admit(secret, now_ms)
-        if isinstance(identity, Rejection):
-            if failures is None:
-                failures = self._failures[peer] = deque()
-                if len(self._failures) > ADDRESSES_MAX:
-                    self._failures.popitem(last=False)
-            failures.append(now_ms)
-            raise HttpError(401, "Unauthorized", identity.message)
-        return identity
+        raise HttpError(401, "Unauthorized", identity.message)
 
 
 def check_post(request: Request, visitor: Visitor) -> None:
