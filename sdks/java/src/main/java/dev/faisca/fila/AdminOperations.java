@@ -271,6 +271,6 @@ public abstract sealed class AdminOperations permits BulkOperations {
     }
 
     final <T> T ask(Query<T> query) {
-        return core.engine().ask(query).await(core.deadline());
+        return core.engine().ask(query).await(core.deadlineAfter(query.waitTime()));
     }
 }

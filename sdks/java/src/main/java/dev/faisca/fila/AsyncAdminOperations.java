@@ -271,7 +271,7 @@ public abstract sealed class AsyncAdminOperations permits AsyncBulkOperations {
 
     final <T> CompletableFuture<T> ask(Query<T> query) {
         try {
-            return core.engine().ask(query).future(core.deadline());
+            return core.engine().ask(query).future(core.deadlineAfter(query.waitTime()));
         } catch (FilaException e) {
             return CompletableFuture.failedFuture(e);
         }

@@ -101,7 +101,18 @@ public abstract sealed class AsyncBulkOperations extends AsyncAdminOperations pe
      * @return the snapshot; close it when done; fails with {@link ChannelFullException} if the broker has too many
      */
     public CompletableFuture<Snapshot> browseOpen(String queue, int parts) {
-        return ask(BulkQueries.browse(queue, null, parts, Duration.ZERO));
+        return browseOpen(queue, BrowseOptions.defaults().withParts(parts));
+    }
+
+    /**
+     * Takes a snapshot of a queue, or of one fairness key in it, to be read in ranges by parallel readers.
+     *
+     * @param queue the queue
+     * @param options which messages, how many ranges, for how long
+     * @return the snapshot; close it when done; fails with {@link ChannelFullException} if the broker has too many
+     */
+    public CompletableFuture<Snapshot> browseOpen(String queue, BrowseOptions options) {
+        return ask(BulkQueries.browse(queue, options));
     }
 
     /**

@@ -19,6 +19,7 @@ public final class ConsumerHandle implements AutoCloseable {
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private Stream stream;
     private boolean finished; // this object's monitor guards it
+    private FilaException refusal; // the executor's; this object's monitor guards it
     private int workers; // tasks on the executor; this object's monitor guards it
 
     ConsumerHandle(ClientCore core, ConsumeOptions options, MessageHandler handler) {
@@ -75,37 +76,49 @@ public final class ConsumerHandle implements AutoCloseable {
 
     /** There may be something to read, or the end: see that enough workers look at it. */
     private void stirred() {
-        synchronized (this) {
-            if (stream == null || workers >= options.concurrency()) {
-                return;
-            }
-            if (!stream.hasNext()) {
-                if (workers == 0 && !finished && stream.isOver()) {
-                    finished = true;
-                    finish();
+        while (true) {
+            synchronized (this) {
+                if (stream == null || workers >= options.concurrency()) {
+                    return;
                 }
+                if (!stream.hasNext()) {
+                    if (workers == 0 && !finished && stream.isOver()) {
+                        finished = true;
+                        finish();
+                    }
+                    return;
+                }
+                workers++;
+            }
+            core.engine().handling(true);
+            try {
+                core.engine().executor().execute(this::work);
+            } catch (RejectedExecutionException e) {
+                refused(e);
                 return;
             }
-            workers++;
         }
-        core.engine().handling(true);
-        try {
-            core.engine().executor().execute(this::work);
-        } catch (RejectedExecutionException e) {
-            core.engine().log(Level.ERROR, "the executor refused a message handler of queue \"" + stream.queue + "\"", e);
-            left();
-            cancel();
-            return;
+    }
+
+    /** Nobody can handle messages any more. */
+    private void refused(RejectedExecutionException e) {
+        String text = "the executor refused a message handler of queue \"" + stream.queue + "\"";
+        core.engine().log(Level.ERROR, text, e);
+        synchronized (this) {
+            if (refusal == null) {
+                refusal = new ClientClosedException(text, e);
+            }
         }
-        if (options.concurrency() > 1) {
-            stirred();
-        }
+        left();
+        cancel();
     }
 
     private void work() {
         try {
-            for (Delivered next = stream.poll(); next != null; next = stream.poll()) {
-                handle(new Message(core, stream.queue, next));
+            boolean again = true;
+            while (again) {
+                Delivered next = stream.poll();
+                again = next != null && handle(new Message(core, stream.queue, next));
             }
         } finally {
             left();
@@ -120,15 +133,22 @@ public final class ConsumerHandle implements AutoCloseable {
         core.engine().handling(false);
     }
 
-    private void handle(Message message) {
+    /** False: this thread is wanted elsewhere, and another goes on. */
+    private boolean handle(Message message) {
         try {
             handler.handle(message);
             if (options.autoAck() && !message.isSettled()) {
                 watch(message, "ack", message.ackAsync());
             }
+            return true;
         } catch (Exception | Error e) {
-            if (e instanceof InterruptedException) {
+            if (e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
+                // The handler was told to stop; that is no fault of the message's, nor of those behind it.
+                if (!message.isSettled()) {
+                    watch(message, "release", message.releaseAsync());
+                }
                 Thread.currentThread().interrupt();
+                return false;
             }
             core.engine().log(Level.WARNING, "the handler of queue \"" + message.queue() + "\" failed at message " + message.id(), e);
             if (!message.isSettled()) {
@@ -137,6 +157,7 @@ public final class ConsumerHandle implements AutoCloseable {
             if (e instanceof VirtualMachineError fatal) {
                 throw fatal;
             }
+            return true;
         }
     }
 
@@ -155,7 +176,7 @@ public final class ConsumerHandle implements AutoCloseable {
     }
 
     private void finish() {
-        FilaException failure = stream.failure();
+        FilaException failure = stream.failure() != null ? stream.failure() : refusal;
         if (failure != null) {
             core.engine().log(Level.ERROR, "the consumer of queue \"" + stream.queue + "\" has ended: " + failure.getMessage(), null);
         }

@@ -289,7 +289,7 @@ public final class FilaClient extends BulkOperations implements AutoCloseable {
     static LeasedBatch leased(ClientCore core, String queue, String name, BulkQueries.Leased batch) {
         List<Message> messages =
                 batch.messages().stream().map(one -> new Message(core, queue, one)).toList();
-        return new LeasedBatch(name, batch.again(), batch.expiresAt(), messages);
+        return new LeasedBatch(name, batch.again(), batch.expiresAt(), batch.count(), messages, batch.arrow());
     }
 
     /**

@@ -5,7 +5,8 @@ package dev.faisca.fila;
 public interface MessageHandler {
     /**
      * Handles one message and settles it. What it throws rejects the message with the exception's text, unless
-     * the message was settled already.
+     * the message was settled already. A handler whose thread was interrupted hands its message back instead,
+     * without a counted attempt.
      *
      * @param message the message
      * @throws Exception to reject the message

@@ -82,9 +82,21 @@ final class MessagePublisher implements Flow.Publisher<Message> {
                 try {
                     core.engine().executor().execute(this);
                 } catch (RejectedExecutionException e) {
-                    cancel(); // nothing can be signalled without the executor
+                    giveUp(e);
                 }
             }
+        }
+
+        /** Without the executor nothing but the end can be signalled, and that by this thread. */
+        private void giveUp(RejectedExecutionException e) {
+            if (refusal == null) {
+                refusal = new ClientClosedException("the executor of the consumer of queue \"" + queue + "\" has ended", e);
+            }
+            Stream open = stream;
+            if (open != null) {
+                open.close();
+            }
+            run();
         }
 
         @Override

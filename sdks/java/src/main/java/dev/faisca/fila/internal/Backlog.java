@@ -1,7 +1,6 @@
 package dev.faisca.fila.internal;
 
 import dev.faisca.fila.BatchMode;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -15,7 +14,7 @@ import java.util.Set;
 final class Backlog {
     final Map<Kind, Collector> collectors = new EnumMap<>(Kind.class);
     final Set<Stream> streams = new LinkedHashSet<>();
-    private List<Request<?>> requests = new ArrayList<>();
+    private Set<Request<?>> requests = new LinkedHashSet<>();
 
     /** Everything a link had, when it ends. */
     record Rest(Map<Kind, List<Chunk>> chunks, List<Request<?>> requests, List<Stream> streams) {}
@@ -35,8 +34,8 @@ final class Backlog {
     }
 
     List<Request<?>> takeRequests() {
-        List<Request<?>> waiting = requests;
-        requests = new ArrayList<>();
+        List<Request<?>> waiting = List.copyOf(requests);
+        requests = new LinkedHashSet<>(); // a large one must not cost its memory for ever
         return waiting;
     }
 
@@ -51,10 +50,12 @@ final class Backlog {
     /** Drops what an abandoned call still has waiting; returns the bytes that were let in for it. */
     long forget(Ticket<?> ticket) {
         if (ticket instanceof Call<?> call) {
-            long bytes = collectors.get(call.kind).forget(call);
+            long bytes = collectors.get(call.kind).forget(call.count(), call.bytes);
             return call.kind.enqueues() ? bytes : 0;
         }
-        requests.remove(ticket);
+        if (ticket instanceof Request<?> request) {
+            requests.remove(request);
+        }
         return 0;
     }
 

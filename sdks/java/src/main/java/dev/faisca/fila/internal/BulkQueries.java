@@ -1,6 +1,7 @@
 package dev.faisca.fila.internal;
 
 import dev.faisca.fila.BatchCount;
+import dev.faisca.fila.BrowseOptions;
 import dev.faisca.fila.BrowsePage;
 import dev.faisca.fila.BrowsedMessage;
 import dev.faisca.fila.LeaseOptions;
@@ -13,17 +14,20 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /** Lease batches and browsing. */
 public final class BulkQueries {
     private static final int FORM_MESSAGES = 0;
+    private static final int FORM_ARROW = 1;
     private static final int BROWSED_SMALLEST = 39;
 
     private BulkQueries() {}
 
     /** A lease batch before its messages are the caller's. */
-    public record Leased(boolean again, Instant expiresAt, List<Delivered> messages) {}
+    public record Leased(
+            boolean again, Instant expiresAt, long count, List<Delivered> messages, Optional<byte[]> arrow) {}
 
     /** Safe to repeat: the same name gives the same messages. */
     public static Query<Leased> leaseBatch(String queue, String name, LeaseOptions options) {
@@ -32,15 +36,19 @@ public final class BulkQueries {
                 name,
                 options.messagesMax(),
                 options.bytesMax(),
-                options.visibility().toMillis(),
-                options.waitTime().toMillis(),
+                Queries.millis(options.visibility()),
+                Queries.millis(options.waitTime()),
                 options.countAttempt(),
-                FORM_MESSAGES);
+                options.form().ordinal()); // in the order of the protocol's numbers
         return Queries.onQueue("lease batch \"" + name + "\" of", queue, true, body, r -> {
             Bodies.LeaseBatchResult batch = (Bodies.LeaseBatchResult) r;
             return new Leased(
-                    batch.again(), Instant.ofEpochMilli(batch.expiresAtMs()), Delivered.parse(batch.body()));
-        });
+                    batch.again(),
+                    Instant.ofEpochMilli(batch.expiresAtMs()),
+                    batch.messages(),
+                    batch.form() == FORM_MESSAGES ? Delivered.parse(batch.body()) : List.of(),
+                    Optional.of(batch.body()).filter(bytes -> batch.form() == FORM_ARROW));
+        }).after(options.waitTime());
     }
 
     // With `below` they may be repeated: what is done already is not found again, and that is fine.
@@ -55,7 +63,7 @@ public final class BulkQueries {
 
     public static Query<BatchCount> extendBatch(String queue, String name, Duration visibility, Long below) {
         return Queries.onQueue("extend batch \"" + name + "\" of", queue, below != null,
-                new Bodies.ExtendBatch(queue, name, visibility.toMillis(), below), r -> {
+                new Bodies.ExtendBatch(queue, name, Queries.millis(visibility), below), r -> {
                     Bodies.ExtendBatchResult count = (Bodies.ExtendBatchResult) r;
                     return new BatchCount(count.batches(), count.messages());
                 });
@@ -80,9 +88,10 @@ public final class BulkQueries {
                         .toList());
     }
 
-    public static Query<Snapshot> browse(String queue, String fairnessKey, int parts, Duration ttl) {
-        return Queries.onQueue("browse", queue, false,
-                new Bodies.Browse(queue, fairnessKey, parts, ttl.toMillis()), r -> {
+    public static Query<Snapshot> browse(String queue, BrowseOptions options) {
+        Bodies.Browse body = new Bodies.Browse(
+                queue, options.fairnessKey().orElse(null), options.parts(), Queries.millis(options.ttl()));
+        return Queries.onQueue("browse", queue, false, body, r -> {
                     Bodies.BrowseResult snapshot = (Bodies.BrowseResult) r;
                     return new Snapshot(
                             snapshot.snapshot(),

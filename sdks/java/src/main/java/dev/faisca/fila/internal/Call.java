@@ -23,6 +23,7 @@ public final class Call<T> extends Ticket<T> {
     private final FilaException[] errors;
     private final boolean[] settled;
     private int left;
+    volatile long bytes; // of its chunks, as far as they were handed over
 
     Call(Engine engine, String what, Kind kind, String queue, int count, List<String> messageIds,
             Function<Call<?>, T> outcome) {
@@ -46,6 +47,10 @@ public final class Call<T> extends Ticket<T> {
     @Override
     String queue() {
         return queue;
+    }
+
+    int count() {
+        return errors.length;
     }
 
     /** The broker's code for one item. */

@@ -250,7 +250,7 @@ public final class Engine {
     void endedByItself(FilaException reason) {
         log(Level.ERROR, "the client for " + config.address() + " has ended: " + reason.getMessage(), null);
         gate.close(reason);
-        leaders.values().forEach(Link::beginClose);
+        leaders.values().forEach(link -> link.beginClose(reason));
         announcer.announce(new ConnectionEvent.Closed(config.address().toString(), Optional.of(reason)));
     }
 
@@ -265,7 +265,7 @@ public final class Engine {
         }
         streams.forEach(Stream::close);
         List<Link> links = links();
-        links.forEach(Link::beginClose);
+        links.forEach(link -> link.beginClose(Errors.closed(link.address)));
         gate.close(Errors.closed(config.address()));
         try {
             for (Link link : links) {

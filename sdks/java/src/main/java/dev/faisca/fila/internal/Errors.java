@@ -95,7 +95,7 @@ public final class Errors {
         } else if (e instanceof CallInterruptedException) {
             copy = new CallInterruptedException(e.getMessage(), e.getCause());
         } else {
-            copy = new ClientClosedException(e.getMessage(), e.getCause());
+            copy = new ClientClosedException(e.getMessage(), e.getCause(), e.maybeApplied());
         }
         return copy;
     }

@@ -49,6 +49,19 @@ record InFlight(Kind kind, List<Chunk> chunks) {
         }
     }
 
+    /** Fails what must not be sent again, and returns the rest. */
+    List<Chunk> lost(FilaException why, boolean repeat) {
+        List<Chunk> again = new ArrayList<>();
+        for (Chunk chunk : chunks) {
+            if (repeat && chunk.repeatable && !chunk.call.isDone()) {
+                again.add(chunk);
+            } else {
+                chunk.fail(why);
+            }
+        }
+        return again;
+    }
+
     /** Settles the items. Nothing is settled if there are more or fewer results than items. */
     void answered(byte[] body) {
         Decoder from = new Decoder(body);

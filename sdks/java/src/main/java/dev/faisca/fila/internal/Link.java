@@ -36,6 +36,7 @@ final class Link {
     private final boolean seed;
     private final CountDownLatch closing = new CountDownLatch(1);
     private final CountDownLatch gone = new CountDownLatch(1);
+    private volatile FilaException told; // why the link was told to end; set before `closing`
     private Session session;
     private Connection.Attempt attempt;
     private FilaException ended; // why no call can succeed here any more
@@ -160,17 +161,18 @@ final class Link {
 
     /** Fails what was sent and not answered, keeps what may be sent again. */
     private void detach(Session old, FilaException reason) {
-        FilaException lost = isClosing()
-                ? Errors.closed(address)
-                : Errors.lost(
-                        "connection to " + address + " lost before the broker answered: " + reason.getMessage(), reason);
+        FilaException why = isClosing() ? told : reason;
+        FilaException lost = why instanceof ClientClosedException
+                ? new ClientClosedException(why.getMessage(), null, true)
+                : Errors.lost("connection to " + address + " lost before the broker answered: " + why.getMessage(), why);
         lock.lock();
         try {
             session = null;
             failure = reason.getMessage();
+            List<InFlight> flights = new ArrayList<>();
             for (Object waiting : old.end()) {
                 if (waiting instanceof InFlight flight) {
-                    lose(flight, lost);
+                    flights.add(flight);
                 } else if (waiting instanceof Request<?> request) {
                     if (request.repeatable && !request.isDone() && !isClosing()) {
                         backlog.add(request);
@@ -178,6 +180,10 @@ final class Link {
                         request.finish(lost);
                     }
                 }
+            }
+            // The last first: what is sent again is put before the rest, so it keeps its order.
+            for (int i = flights.size() - 1; i >= 0; i--) {
+                lose(flights.get(i), lost);
             }
             streams.forEach(Stream::disconnected);
         } finally {
@@ -187,24 +193,15 @@ final class Link {
 
     /** Settles a frame that will not be answered; items with an idempotency key are sent again. */
     private void lose(InFlight flight, FilaException lost) {
-        List<Chunk> again = new ArrayList<>();
-        long freed = 0;
-        for (Chunk chunk : flight.chunks()) {
-            if (chunk.repeatable && !chunk.call.isDone() && !(lost instanceof ClientClosedException)) {
-                again.add(chunk);
-            } else {
-                freed += chunk.size();
-                chunk.fail(lost);
-            }
-        }
-        landed(flight.kind(), freed);
+        List<Chunk> again = flight.lost(lost, !isClosing());
+        landed(flight.kind(), flight.size() - InFlight.sizeOf(again));
         collectors.get(flight.kind()).putBack(again);
     }
 
     /** Decides what follows a connection that ended or was not opened. False: the link has ended. */
     private boolean retry(FilaException reason, boolean wasOpen) {
         if (isClosing()) {
-            end(Errors.closed(address));
+            end(told);
             return false;
         }
         // One warning for an outage, not one for every attempt.
@@ -239,7 +236,7 @@ final class Link {
             return false;
         }
         if (isClosing()) {
-            end(Errors.closed(address));
+            end(told);
             return false;
         }
         return true;
@@ -398,11 +395,14 @@ final class Link {
         }
     }
 
-    /** Says goodbye, which hands leased messages back. */
-    void beginClose() {
-        closing.countDown();
+    /** Says goodbye, which hands leased messages back. What is left open fails with the reason. */
+    void beginClose(FilaException reason) {
         lock.lock();
         try {
+            if (told == null) {
+                told = reason;
+            }
+            closing.countDown();
             if (attempt != null) {
                 attempt.abort();
             }
@@ -410,7 +410,7 @@ final class Link {
                 Connection connection = session.connection;
                 session.goodbye();
                 engine.timer.schedule(
-                        () -> connection.drop(Errors.closed(address)), GOODBYE_MS, TimeUnit.MILLISECONDS);
+                        () -> connection.drop(told), GOODBYE_MS, TimeUnit.MILLISECONDS);
             }
         } finally {
             unlock();

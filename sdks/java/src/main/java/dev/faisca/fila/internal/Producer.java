@@ -78,6 +78,7 @@ public final class Producer {
                 throw call.tooLate(
                         deadline, "; " + engine.config.inFlightBytesMax() + " bytes are under way without an answer");
             }
+            call.bytes += chunk.size(); // this thread alone
             engine.submit(engine.route(chunk.queue), call.kind, chunk);
             first = end;
         }

@@ -11,6 +11,7 @@ import dev.faisca.fila.internal.wire.Bodies;
 import dev.faisca.fila.internal.wire.Body;
 import dev.faisca.fila.internal.wire.Result;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,7 +25,7 @@ public final class Queries {
 
     public static Query<String> createQueue(String name, QueueOptions options) {
         Body body = new Bodies.CreateQueue(
-                name, options.onEnqueue(), options.onFailure(), options.visibilityTimeout().toMillis());
+                name, options.onEnqueue(), options.onFailure(), millis(options.visibilityTimeout()));
         return onQueue("create", name, false, body, r -> ((Bodies.CreateQueueResult) r).queueId());
     }
 
@@ -153,6 +154,11 @@ public final class Queries {
                     .map(p -> new Permission(p.kind(), p.pattern()))
                     .toList());
         });
+    }
+
+    /** Rounded up, so that a short time does not become "not given". */
+    static long millis(Duration time) {
+        return time.plusNanos(999_999).toMillis();
     }
 
     static <T> Query<T> onQueue(String verb, String queue, boolean read, Body body, Function<Result, T> parse) {

@@ -2,6 +2,7 @@ package dev.faisca.fila.internal;
 
 import dev.faisca.fila.internal.wire.Body;
 import dev.faisca.fila.internal.wire.Result;
+import java.time.Duration;
 import java.util.function.Function;
 
 /**
@@ -11,6 +12,15 @@ import java.util.function.Function;
  * @param queue whose node is asked; empty if none is concerned
  * @param subject what a refusal without a text is about
  * @param repeatable a read, which is sent again by itself after a lost connection
+ * @param waitTime how long the broker waits before it answers
  */
 public record Query<T>(
-        String what, String queue, String subject, boolean repeatable, Body body, Function<Result, T> parse) {}
+        String what, String queue, String subject, boolean repeatable, Duration waitTime, Body body, Function<Result, T> parse) {
+    Query(String what, String queue, String subject, boolean repeatable, Body body, Function<Result, T> parse) {
+        this(what, queue, subject, repeatable, Duration.ZERO, body, parse);
+    }
+
+    Query<T> after(Duration pause) {
+        return new Query<>(what, queue, subject, repeatable, pause, body, parse);
+    }
+}

@@ -40,7 +40,7 @@ final class Reader {
                 if (e.fatal()) {
                     return broken;
                 }
-                refused(e.requestId(), broken);
+                unreadable(e.requestId(), broken);
             } catch (EOFException e) {
                 return Errors.lost(link.address + " closed the connection", e);
             } catch (IOException e) {
@@ -88,8 +88,11 @@ final class Reader {
             return;
         }
         locked(() -> {
-            if (session.peek(frame.requestId()) instanceof Stream.Leaving leaving) {
+            Object now = session.peek(frame.requestId());
+            if (now instanceof Stream.Leaving leaving) {
                 session.release(leaving, messages);
+            } else if (now instanceof Stream closing) {
+                closing.late.addAll(messages); // whoever closes it has still to cancel it
             }
         });
     }
@@ -119,6 +122,25 @@ final class Reader {
         if (Opcodes.replyTo(asked) != frame.opcode()) {
             throw new InvalidBodyException("opcode", Opcodes.name(asked) + " is not answered with it");
         }
+    }
+
+    /**
+     * The broker answered, but what it said is lost. That is no refusal: what was asked may have been carried
+     * out, and a stream is still open over there.
+     */
+    private void unreadable(int id, FilaException broken) {
+        Object waiting;
+        link.lock.lock();
+        try {
+            waiting = session.peek(id);
+            if (waiting instanceof Stream) {
+                session.cancel(id);
+            }
+        } finally {
+            link.unlock();
+        }
+        boolean call = waiting instanceof InFlight || waiting instanceof Request<?>;
+        refused(id, call ? Errors.lost("the answer cannot be read: " + broken.getMessage(), broken) : broken);
     }
 
     /** The broker answered with an Error. */

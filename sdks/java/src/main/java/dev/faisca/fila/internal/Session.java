@@ -144,16 +144,24 @@ final class Session {
         send(Opcodes.CONSUME, stream.requestId, body);
     }
 
+    /** Ends a stream at the broker, and nothing else. */
+    void cancel(int consumeId) {
+        send(Opcodes.CANCEL_CONSUME, consumeId, EMPTY);
+    }
+
     /** Ends a stream and hands back what nobody has read. */
     void cancel(Stream stream, List<Delivered> unread) {
         if (stream.requestId == 0) {
             return;
         }
-        send(Opcodes.CANCEL_CONSUME, stream.requestId, EMPTY);
+        cancel(stream.requestId);
         Stream.Leaving leaving = new Stream.Leaving(stream.queue, stream.requestId);
         pending.put(stream.requestId, leaving);
         stream.requestId = 0;
-        release(leaving, unread);
+        List<Delivered> all = new ArrayList<>(unread);
+        all.addAll(stream.late);
+        stream.late.clear();
+        release(leaving, all);
     }
 
     /**
@@ -204,11 +212,14 @@ final class Session {
         return pending.remove(id);
     }
 
-    /** Nothing is written or answered any more; what was owed an answer. */
+    /** Nothing is written or answered any more; what was owed an answer, in the order it was sent. */
     List<Object> end() {
         open = false;
         link.wake.signalAll();
-        List<Object> unanswered = new ArrayList<>(pending.values());
+        List<Integer> ids = new ArrayList<>(pending.keySet());
+        ids.sort(Integer::compareUnsigned);
+        List<Object> unanswered = new ArrayList<>(ids.size());
+        ids.forEach(id -> unanswered.add(pending.get(id)));
         pending.clear();
         return unanswered;
     }

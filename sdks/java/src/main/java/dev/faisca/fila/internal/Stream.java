@@ -42,6 +42,7 @@ public final class Stream {
     final Engine engine;
     final Opening opening;
     int requestId; // of its Consume on the present connection, 0 if none; the link's lock guards it
+    final List<Delivered> late = new ArrayList<>(); // came after the end and before the cancel; the link's lock guards it
     private final Runnable listener; // called without locks when there is something to read, or the end
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition stirred = lock.newCondition();
@@ -197,6 +198,7 @@ public final class Stream {
      */
     void disconnected() {
         requestId = 0;
+        late.clear();
         lock.lock();
         try {
             buffer.clear();

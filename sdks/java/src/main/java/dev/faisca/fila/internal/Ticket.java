@@ -47,7 +47,7 @@ public abstract class Ticket<T> {
             failure = why;
             done = true;
             pending = alarm;
-            hasFuture = future != null;
+            hasFuture = future != null && !future.isDone(); // its caller may have completed it
         }
         LockSupport.unpark(waiter); // no monitor is waited for: virtual threads must not pin their carriers
         engine.calls.leave();

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import javax.net.ssl.SSLContext;
@@ -20,12 +21,29 @@ public final class Peer implements AutoCloseable {
         Body answer(FrameReader.Frame frame);
     }
 
+    /** What to answer to a frame, as bytes; null answers nothing. */
+    public interface RawScript {
+        byte[] answer(FrameReader.Frame frame);
+    }
+
+    /** The answer that ends the connection. */
+    public static final byte[] HANG_UP = {};
+
     private final ServerSocket server;
-    private final Script script;
+    private final RawScript script;
     public final List<FrameReader.Frame> frames = new CopyOnWriteArrayList<>();
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
 
     public Peer(SSLContext tls, Script script) throws IOException {
+        this((RawScript) frame -> bytes(frame.requestId(), script.answer(frame)), tls);
+    }
+
+    /** One that sends bytes as they are. */
+    public static Peer raw(RawScript script) throws IOException {
+        return new Peer(script, null);
+    }
+
+    private Peer(RawScript script, SSLContext tls) throws IOException {
         this.script = script;
         InetAddress here = InetAddress.getByName("127.0.0.1");
         server = tls == null
@@ -38,6 +56,27 @@ public final class Peer implements AutoCloseable {
 
     public String address() {
         return "127.0.0.1:" + server.getLocalPort();
+    }
+
+    /** Answers to one request as bytes. */
+    public static byte[] bytes(int requestId, Body... bodies) {
+        FrameBuffer out = new FrameBuffer(64);
+        for (Body body : bodies) {
+            if (body != null) {
+                out.frame(body.opcode(), requestId, body.encoded(), FrameReader.FRAME_BYTES_MAX);
+            }
+        }
+        return out.isEmpty() ? null : out.toBytes();
+    }
+
+    /** A frame whose flags nobody knows. */
+    public static byte[] unreadable(int opcode, int requestId) {
+        return ByteBuffer.allocate(10).putInt(6).put((byte) opcode).put((byte) 0x80).putInt(requestId).array();
+    }
+
+    /** How many frames of an operation came. */
+    public long received(int opcode) {
+        return frames.stream().filter(frame -> frame.opcode() == opcode).count();
     }
 
     /** A NotLeader error. */
@@ -65,13 +104,14 @@ public final class Peer implements AutoCloseable {
             while (true) {
                 FrameReader.Frame frame = in.next();
                 frames.add(frame);
-                Body answer = frame.opcode() == Opcodes.HANDSHAKE
-                        ? new Bodies.HandshakeOk(1, 0, FrameReader.FRAME_BYTES_MAX)
+                byte[] answer = frame.opcode() == Opcodes.HANDSHAKE
+                        ? bytes(0, new Bodies.HandshakeOk(1, 0, FrameReader.FRAME_BYTES_MAX))
                         : script.answer(frame);
+                if (answer == HANG_UP) {
+                    return;
+                }
                 if (answer != null) {
-                    FrameBuffer out = new FrameBuffer(64);
-                    out.frame(answer.opcode(), frame.requestId(), answer.encoded(), FrameReader.FRAME_BYTES_MAX);
-                    socket.getOutputStream().write(out.toBytes());
+                    socket.getOutputStream().write(answer);
                 }
             }
         } catch (Exception e) {

@@ -105,6 +105,7 @@ public final class Decoder {
     public int skipString(String field) {
         int length = u16(field);
         need(field, length);
+        Utf8.checkBytes(field, body, at, length); // read later, when nobody can refuse it any more
         at += length;
         return at - length;
     }

@@ -54,6 +54,16 @@ public final class Utf8 {
         return new String(from, at, length, StandardCharsets.ISO_8859_1);
     }
 
+    /** Checks that bytes are text, without making it. */
+    static void checkBytes(String field, byte[] from, int at, int length) {
+        for (int i = at; i < at + length; i++) {
+            if (from[i] < 0) {
+                strict(field, from, at, length);
+                return;
+            }
+        }
+    }
+
     private static String strict(String field, byte[] from, int at, int length) {
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(from, at, length)).toString();
