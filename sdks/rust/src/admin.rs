@@ -336,7 +336,7 @@ impl FilaClient {
 }
 
 pub(crate) fn about(operation: String, queue: &str, repeatable: bool) -> Query<'_> {
-    Query { operation, queue, repeatable }
+    Query { operation, queue, repeatable, wait: Duration::ZERO }
 }
 
 pub(crate) fn subject(queue: &str) -> String {

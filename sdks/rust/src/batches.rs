@@ -16,6 +16,8 @@ use crate::{Error, Result};
 /// The messages' form on the wire.
 pub(crate) const FORM_MESSAGES: u8 = 0;
 pub(crate) const FORM_ARROW: u8 = 1;
+const FORM_NONE: u8 = 2;
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How messages are leased.
 #[derive(Debug, Clone)]
@@ -27,12 +29,15 @@ pub struct LeaseOptions {
     pub max_bytes: u64,
     /// How long the lease lasts; `None` means the queue's visibility timeout.
     pub visibility: Option<Duration>,
-    /// How long the broker waits for the first message, at most a minute.
+    /// How long the broker waits for the first message, at most a minute. The client's call timeout is
+    /// lengthened to ten seconds more than that where it is shorter.
     pub wait: Duration,
     /// Makes a batch whose time runs out a failed delivery.
     pub count_attempt: bool,
     /// Asks for the messages as an Arrow IPC stream.
     pub arrow: bool,
+    /// Leaves the messages out, for one who leases what others read.
+    pub count_only: bool,
 }
 
 impl LeaseOptions {
@@ -45,13 +50,56 @@ impl LeaseOptions {
             wait: Duration::ZERO,
             count_attempt: false,
             arrow: false,
+            count_only: false,
         }
+    }
+
+    /// At most so many bytes; 8 MiB by default.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// How long the lease lasts; the queue's visibility timeout by default.
+    pub fn visibility(mut self, time: Duration) -> Self {
+        self.visibility = Some(time);
+        self
     }
 
     /// How long the broker waits for the first message, at most a minute.
     pub fn wait(mut self, time: Duration) -> Self {
         self.wait = time;
         self
+    }
+
+    /// Makes a batch whose time runs out a failed delivery.
+    pub fn count_attempt(mut self) -> Self {
+        self.count_attempt = true;
+        self
+    }
+
+    /// Asks for the messages as an Arrow IPC stream.
+    pub fn arrow(mut self) -> Self {
+        self.arrow = true;
+        self
+    }
+
+    /// Leaves the messages out, for one who leases what others read.
+    pub fn count_only(mut self) -> Self {
+        self.count_only = true;
+        self
+    }
+
+    fn form(&self) -> Result<u8, String> {
+        if self.wait > WAIT_MAX {
+            return Err(format!("wait must be at most {WAIT_MAX:?}, not {:?}", self.wait));
+        }
+        match (self.arrow, self.count_only) {
+            (true, true) => Err("only one of arrow and count_only can be asked for".to_owned()),
+            (true, false) => Ok(FORM_ARROW),
+            (false, true) => Ok(FORM_NONE),
+            (false, false) => Ok(FORM_MESSAGES),
+        }
     }
 }
 
@@ -67,7 +115,7 @@ pub struct LeasedBatch {
     pub message_count: u32,
     /// When its lease ends.
     pub expires_at: SystemTime,
-    /// The messages; empty when Arrow was asked for.
+    /// The messages; empty when Arrow or only the count was asked for.
     pub messages: Vec<Message>,
     /// An Arrow IPC stream, if it was asked for.
     pub arrow: Option<Bytes>,
@@ -102,7 +150,9 @@ impl FilaClient {
     /// batch is acknowledged, released or its time is up, also across a restart of the broker. `s/7` is
     /// batch number 7 of the stream `s`. It is sent again by itself after a lost connection.
     pub async fn lease_batch(&self, queue: &str, name: &str, options: LeaseOptions) -> Result<LeasedBatch> {
-        let q = about(format!("lease batch {name:?} of queue {queue:?}"), queue, true);
+        let mut q = about(format!("lease batch {name:?} of queue {queue:?}"), queue, true);
+        q.wait = options.wait;
+        let form = options.form().map_err(|e| Error::invalid(&q.operation, e))?;
         let body = wire::LeaseBatch {
             queue: queue.to_owned(),
             name: name.to_owned(),
@@ -111,7 +161,7 @@ impl FilaClient {
             visibility_ms: options.visibility.map_or(0, millis),
             wait_ms: u32::try_from(millis(options.wait)).unwrap_or(u32::MAX),
             count_attempt: options.count_attempt,
-            form: if options.arrow { FORM_ARROW } else { FORM_MESSAGES },
+            form,
         };
         let reply: wire::LeaseBatchResult = self.ask(&q, &body).await?;
         check(&q.operation, &subject(queue), reply.code, None)?;
@@ -123,9 +173,13 @@ impl FilaClient {
             messages: Vec::new(),
             arrow: None,
         };
-        if reply.form == FORM_ARROW {
-            batch.arrow = Some(reply.body);
-            return Ok(batch);
+        match reply.form {
+            FORM_ARROW => {
+                batch.arrow = Some(reply.body);
+                return Ok(batch);
+            }
+            FORM_NONE => return Ok(batch),
+            _ => {}
         }
         let link = self.core().route(queue);
         batch.messages = decode_delivery(reply.body, &Mutex::default(), &link).map_err(|e| {

@@ -63,6 +63,12 @@ impl BrowseOptions {
         self.parts = parts;
         self
     }
+
+    /// How long the snapshot lives; ten minutes by default.
+    pub fn ttl(mut self, time: Duration) -> Self {
+        self.ttl = Some(time);
+        self
+    }
 }
 
 /// A message seen without taking it.
@@ -129,6 +135,32 @@ pub struct PageOptions {
     pub max_bytes: u64,
     /// Asks for the messages as an Arrow IPC stream.
     pub arrow: bool,
+}
+
+impl PageOptions {
+    /// Only messages in these states.
+    pub fn states(mut self, states: impl IntoIterator<Item = BrowseState>) -> Self {
+        self.states = states.into_iter().collect();
+        self
+    }
+
+    /// At most so many messages.
+    pub fn max_messages(mut self, count: u32) -> Self {
+        self.max_messages = count;
+        self
+    }
+
+    /// At most so many bytes.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Asks for the messages as an Arrow IPC stream.
+    pub fn arrow(mut self) -> Self {
+        self.arrow = true;
+        self
+    }
 }
 
 /// A piece of a range.

@@ -116,6 +116,14 @@ impl Call {
         }
     }
 
+    /// How many items it has, and about how many bytes of messages.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        match &self.content {
+            Content::Messages(messages) => (messages.len(), messages.iter().map(EnqueueMessage::size).sum()),
+            Content::Refs(refs) => (refs.len(), 0),
+        }
+    }
+
     /// Settles one item; what comes later, or after the caller has gone, does not count.
     pub(crate) fn settle(&self, index: usize, result: Result<Enqueued>) {
         let mut state = lock(&self.state);

@@ -13,6 +13,9 @@ use crate::link::Link;
 use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
+/// How much longer than the broker's own wait its answer may take.
+const WAIT_MARGIN: Duration = Duration::from_secs(10);
+
 /// A connection to a broker. Clones share it: cloning is cheap, and a clone may go to another task or
 /// thread. When the last clone and the last [`ConsumeStream`](crate::ConsumeStream) and
 /// [`Message`](crate::Message) are dropped, the connection is closed.
@@ -32,6 +35,8 @@ use crate::{Error, Result};
 pub struct FilaClient {
     handle: Arc<Handle>,
     call_timeout: Option<Duration>,
+    /// The deadline was given with `with_timeout`.
+    own_timeout: bool,
 }
 
 /// Closes the client when its last owner is gone.
@@ -69,7 +74,7 @@ impl FilaClient {
         let core = Arc::new(Core::new(config));
         core.set_seed(link.clone());
         tokio::spawn(link.run(core.clone(), Some(connection)));
-        Ok(FilaClient { handle: Arc::new(Handle { core }), call_timeout })
+        Ok(FilaClient { handle: Arc::new(Handle { core }), call_timeout, own_timeout: false })
     }
 
     /// The same client with another deadline for its calls.
@@ -84,7 +89,7 @@ impl FilaClient {
     /// ```
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> FilaClient {
-        FilaClient { handle: self.handle.clone(), call_timeout: Some(timeout) }
+        FilaClient { handle: self.handle.clone(), call_timeout: Some(timeout), own_timeout: true }
     }
 
     /// Ends the client at once: it says goodbye, which hands every leased message back without a counted
@@ -124,7 +129,22 @@ impl FilaClient {
         queue: &str,
         future: F,
     ) -> Result<F::Output> {
-        let Some(timeout) = self.call_timeout else { return Ok(future.await) };
+        self.bounded_after(Duration::ZERO, operation, queue, future).await
+    }
+
+    /// Waits for a call that the broker answers after a wait of its own. A deadline the user gave for this
+    /// call stands.
+    pub(crate) async fn bounded_after<F: Future>(
+        &self,
+        wait: Duration,
+        operation: &str,
+        queue: &str,
+        future: F,
+    ) -> Result<F::Output> {
+        let Some(mut timeout) = self.call_timeout else { return Ok(future.await) };
+        if !wait.is_zero() && !self.own_timeout {
+            timeout = timeout.max(wait.saturating_add(WAIT_MARGIN));
+        }
         match tokio::time::timeout(timeout, future).await {
             Ok(output) => Ok(output),
             Err(_) => {

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
+use crate::call::Kind;
 use crate::client::FilaClient;
 use crate::message::Message;
 use crate::race::race;
@@ -103,8 +106,8 @@ impl FilaClient {
     }
 
     /// Subscribes and calls `handler` for every message, `concurrency` of them at a time. A message is
-    /// acknowledged when the handler returns `Ok` and rejected with the error's text when it does not. The
-    /// handler runs in the message's trace [`scope`](crate::trace::scope).
+    /// acknowledged when the handler returns `Ok` and rejected with the error's text when it does not, unless
+    /// the handler has settled it itself. The handler runs in the message's trace [`scope`](crate::trace::scope).
     ///
     /// It returns `Ok` when the client is drained or closed, after the handlers have returned and their
     /// settlements are answered; else the error that ended the subscription. A handler's panic is passed on.
@@ -142,16 +145,19 @@ impl FilaClient {
         let mut messages = self.consume_with_options(queue, options).await?;
         let _under_way = self.core().begin("process", false)?; // draining waits for the handlers
         let handler = Arc::new(handler);
+        let slots = Arc::new(Semaphore::new(concurrency));
         let mut tasks = tokio::task::JoinSet::new();
         let outcome = loop {
-            while tasks.len() >= concurrency {
-                pass_on(tasks.join_next().await);
-            }
-            // A handler that ends is looked at when it ends, not when the next message comes.
-            let next = match tasks.is_empty() {
-                true => messages.recv().await,
-                false => match race(messages.recv(), tasks.join_next()).await {
-                    Ok(next) => next,
+            let taken = async {
+                let slot = slots.clone().acquire_owned().await;
+                (slot, messages.recv().await)
+            };
+            // A handler that ends is looked at when it ends, not when the next message comes. What is given
+            // up for that has lost neither a slot nor a message.
+            let (slot, next) = match tasks.is_empty() {
+                true => taken.await,
+                false => match race(taken, tasks.join_next()).await {
+                    Ok(taken) => taken,
                     Err(ended) => {
                         pass_on(ended);
                         continue;
@@ -164,7 +170,7 @@ impl FilaClient {
                 None => break Ok(()),
             };
             let handler = handler.clone();
-            tasks.spawn(async move { handle(&*handler, message).await });
+            tasks.spawn(async move { handle(&*handler, message, slot).await });
         };
         while pass_on(tasks.join_next().await) {}
         outcome
@@ -180,24 +186,34 @@ fn pass_on(ended: Option<Result<(), JoinError>>) -> bool {
     }
 }
 
-/// Runs a handler and settles its message.
-async fn handle<F, Fut, E>(handler: &F, message: Message)
+/// Runs a handler in its slot, then settles its message: the next handler need not wait for the answer,
+/// the prefetch bounds how many are under way.
+async fn handle<F, Fut, E, S>(handler: &F, mut message: Message, slot: S)
 where
     F: Fn(Message) -> Fut,
     Fut: Future<Output = Result<(), E>>,
     E: fmt::Display,
 {
-    let work = handler(message.clone());
-    let result = match message.traceparent() {
+    let settled = Arc::new(AtomicBool::new(false));
+    message.settled = Some(settled.clone());
+    let receipt = message.receipt();
+    let (queue, id) = (receipt.queue.clone(), receipt.id.clone());
+    let traceparent = message.traceparent().map(str::to_owned);
+    let work = handler(message);
+    let result = match traceparent {
         Some(traceparent) => crate::trace::scope(traceparent, work).await,
         None => work.await,
     };
+    drop(slot);
+    if settled.load(Ordering::Relaxed) {
+        return; // by the handler itself
+    }
     let settled = match result {
-        Ok(()) => message.ack().await,
-        Err(error) => message.nack(&clipped(error.to_string())).await,
+        Ok(()) => receipt.settle(Kind::Ack, "").await,
+        Err(error) => receipt.settle(Kind::Nack, &clipped(error.to_string())).await,
     };
     if let Err(error) = settled {
-        tracing::warn!(queue = &*message.queue, message_id = message.id, %error, "a handled message was not settled");
+        tracing::warn!(queue = &*queue, message_id = id, %error, "a handled message was not settled");
     }
 }
 
@@ -223,8 +239,8 @@ impl ConsumeStream {
         poll_fn(|context| self.poll_message(context)).await
     }
 
-    /// Waits for a message and adds what else is here already, up to `limit` messages: the fast form for
-    /// those who settle in batches.
+    /// Waits for a message and adds what else is here already, up to `limit` messages (1 if it is 0): the fast
+    /// form for those who settle in batches.
     pub async fn recv_many(&mut self, limit: usize) -> Option<Result<Vec<Message>>> {
         let first = match self.recv().await? {
             Ok(message) => message,

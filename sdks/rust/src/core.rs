@@ -251,7 +251,7 @@ impl Core {
         }
         self.stop_consumers();
         for link in self.links() {
-            link.start_closing();
+            link.start_closing(&Error::closed(&link.name));
         }
         true
     }
@@ -260,7 +260,7 @@ impl Core {
     pub(crate) fn ended(&self, reason: &Error) {
         tracing::error!(addr = %self.seed().name, error = %reason, "the client has ended");
         for link in self.links().iter().filter(|link| !link.seed) {
-            link.start_closing();
+            link.start_closing(reason);
         }
         self.announce(Event::Closed { addr: self.seed().name.clone(), error: Some(reason.clone()) });
     }

@@ -134,7 +134,7 @@ impl EnqueueMessage {
     }
 
     /// About what the message takes on the wire.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| 4 + name.len() + value.len()).sum();
         let keys: usize = self.throttle_keys.iter().map(|key| 2 + key.len()).sum();
         8 + self.queue.len()

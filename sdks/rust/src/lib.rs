@@ -81,6 +81,7 @@ mod enqueue;
 mod error;
 mod event;
 mod keys;
+mod leaders;
 mod link;
 mod message;
 mod options;
@@ -96,6 +97,9 @@ pub mod wire;
 mod writer;
 
 pub use bytes::Bytes;
+/// The TLS library, for [`ConnectOptions::with_tls_config`].
+#[cfg(feature = "rustls")]
+pub use tokio_rustls::rustls;
 
 pub use admin::{
     CreateQueueOptions, ExplainQuery, FairnessKeyStats, QueueInfo, QueueList, QueueStats, ThrottleKeyStats,

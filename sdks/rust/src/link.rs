@@ -2,7 +2,7 @@
 //! answer. The seed link, to the address the user gave, reconnects; a link to a leader hands everything
 //! back to the seed when it ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,8 @@ pub(crate) struct Link {
     pub(crate) addr: Address,
     pub(crate) name: String,
     pub(crate) seed: bool,
-    closing: watch::Sender<bool>,
+    /// Why the link was told to end.
+    closing: watch::Sender<Option<Error>>,
     over: watch::Sender<bool>,
     /// There is something to write.
     pub(crate) wake: Notify,
@@ -56,8 +57,8 @@ pub(crate) struct LinkState {
     pub(crate) complaint: Option<Error>,
     last_id: u32,
     pub(crate) pending: HashMap<u32, Pending>,
-    /// Waiting for a connection.
-    requests: Vec<Arc<Request>>,
+    /// Waiting for a connection, in the order they were made.
+    pub(crate) requests: BTreeMap<u64, Arc<Request>>,
     pub(crate) subscriptions: HashMap<u64, Arc<Subscription>>,
     pub(crate) collectors: [Collector; 5],
     /// Frames that are ready to be written.
@@ -85,7 +86,7 @@ impl Link {
             name: addr.text(),
             addr,
             seed,
-            closing: watch::Sender::new(false),
+            closing: watch::Sender::new(None),
             over: watch::Sender::new(false),
             wake: Notify::new(),
             heard: AtomicU64::new(0),
@@ -97,7 +98,7 @@ impl Link {
                 complaint: None,
                 last_id: 0,
                 pending: HashMap::new(),
-                requests: Vec::new(),
+                requests: BTreeMap::new(),
                 subscriptions: HashMap::new(),
                 collectors,
                 out: Vec::new(),
@@ -129,7 +130,7 @@ impl Link {
                         tracing::warn!(addr = %self.name, %error, "connect failed");
                         (error, false)
                     }
-                    Err(()) => (Error::closed(&self.name), false),
+                    Err(reason) => (reason, false),
                 },
             };
             if !self.retry(&core, reason, was_open, &mut pauses).await {
@@ -148,8 +149,8 @@ impl Link {
         was_open: bool,
         pauses: &mut u32,
     ) -> bool {
-        if self.is_closing() {
-            self.end(core, &Error::closed(&self.name));
+        if let Some(told) = self.told_to_end() {
+            self.end(core, &told);
             return false;
         }
         if !self.seed {
@@ -172,12 +173,14 @@ impl Link {
     }
 
     /// False: the link was closed meanwhile.
-    async fn sleep(&self, core: &Arc<Core>, pause: Duration) -> bool {
-        let awake = race(tokio::time::sleep(pause), self.closed()).await.is_ok();
-        if !awake {
-            self.end(core, &Error::closed(&self.name));
+    pub(crate) async fn sleep(&self, core: &Arc<Core>, pause: Duration) -> bool {
+        match race(tokio::time::sleep(pause), self.closed()).await {
+            Ok(()) => true,
+            Err(reason) => {
+                self.end(core, &reason);
+                false
+            }
         }
-        awake
     }
 
     /// Runs one connection to its end and says why it ended.
@@ -207,9 +210,9 @@ impl Link {
 
     /// Ends a connection that was told goodbye and is not closed by the broker.
     async fn linger_goodbye(&self) -> Error {
-        self.closed().await;
+        let reason = self.closed().await;
         tokio::time::sleep(GOODBYE).await;
-        Error::closed(&self.name)
+        reason
     }
 
     /// Makes a connection the present one; false if the link was closed meanwhile.
@@ -228,7 +231,7 @@ impl Link {
         for subscription in &subscriptions {
             state.send_consume(subscription);
         }
-        for request in std::mem::take(&mut state.requests) {
+        for request in std::mem::take(&mut state.requests).into_values() {
             state.send_request(request);
         }
         self.wake.notify_one();
@@ -237,12 +240,13 @@ impl Link {
 
     /// Fails what was sent and not answered, keeps what may be sent again.
     fn detach(&self, core: &Core, reason: &Error) {
-        let lost = if self.is_closing() {
-            Error::closed(&self.name)
-        } else {
-            let text =
-                format!("connection to {} lost before the broker answered: {}", self.name, reason.message());
-            Error::lost(text).because(reason.clone())
+        let lost = match self.told_to_end() {
+            Some(closed @ Error::Closed(_)) => closed.sent(),
+            told => {
+                let reason = told.unwrap_or_else(|| reason.clone());
+                let why = format!("lost before the broker answered: {}", reason.message());
+                Error::lost(format!("connection to {} {why}", self.name)).because(reason)
+            }
         };
         let mut state = lock(&self.state);
         state.frame_max = None;
@@ -252,7 +256,7 @@ impl Link {
         for (_, pending) in unanswered {
             match pending {
                 Pending::Frame(kind, items) => state.lose(core, kind, items, &lost),
-                Pending::Request(request) if request.repeatable => state.requests.push(request),
+                Pending::Request(request) if request.repeatable => state.hold(request),
                 Pending::Request(request) => request.finish(Err(lost.clone())),
                 Pending::Subscription(_) | Pending::Leaving(..) => {}
             }
@@ -281,7 +285,7 @@ impl Link {
             return false;
         }
         if state.frame_max.is_none() {
-            state.requests.push(request.clone());
+            state.hold(request.clone());
         } else {
             state.send_request(request.clone());
             self.wake.notify_one();
@@ -291,12 +295,13 @@ impl Link {
 
     /// Withdraws what a call has not sent yet.
     pub(crate) fn abandon(&self, core: &Core, call: &Arc<Call>) {
-        let charge = lock(&self.state).collectors[call.kind as usize].forget(call);
+        let (items, bytes) = call.extent();
+        let charge = lock(&self.state).collectors[call.kind as usize].forget(items, bytes);
         core.free(charge);
     }
 
     pub(crate) fn withdraw(&self, request: &Arc<Request>) {
-        lock(&self.state).requests.retain(|waiting| !Arc::ptr_eq(waiting, request));
+        lock(&self.state).requests.remove(&request.key);
     }
 
     /// Sends what lingers at once, now and later.
@@ -329,17 +334,25 @@ impl Link {
     }
 
     fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+        self.closing.borrow().is_some()
     }
 
-    async fn closed(&self) {
-        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    fn told_to_end(&self) -> Option<Error> {
+        self.closing.borrow().clone()
     }
 
-    /// Says goodbye, which hands leased messages back.
-    pub(crate) fn start_closing(&self) {
+    /// Waits until the link is told to end, and says why.
+    async fn closed(&self) -> Error {
+        let mut closing = self.closing.subscribe();
+        let told = closing.wait_for(Option::is_some).await;
+        told.ok().and_then(|told| told.clone()).unwrap_or_else(|| Error::closed(&self.name))
+    }
+
+    /// Says goodbye, which hands leased messages back. What is left open fails with the reason.
+    pub(crate) fn start_closing(&self, reason: &Error) {
         let mut state = lock(&self.state);
-        self.closing.send_replace(true); // under the lock: from here on no new connection is attached
+        // Under the lock: from here on no new connection is attached.
+        self.closing.send_if_modified(|told| told.is_none() && told.replace(reason.clone()).is_none());
         if let Some(frame_max) = state.frame_max {
             wire::append_frame(&mut state.out, opcode::DISCONNECT, 0, &[], frame_max);
             self.wake.notify_one();
@@ -352,7 +365,7 @@ impl Link {
     }
 
     /// Fails everything, now and later.
-    fn end(&self, core: &Core, reason: &Error) {
+    pub(crate) fn end(&self, core: &Core, reason: &Error) {
         let (items, requests, subscriptions) = self.take_all(reason);
         for item in &items {
             core.fail_items(item.call.kind, std::slice::from_ref(item), reason);
@@ -365,55 +378,24 @@ impl Link {
         }
     }
 
-    fn take_all(&self, reason: &Error) -> (Vec<Item>, Vec<Arc<Request>>, Vec<Arc<Subscription>>) {
+    pub(crate) fn take_all(&self, reason: &Error) -> (Vec<Item>, Vec<Arc<Request>>, Vec<Arc<Subscription>>) {
         let mut state = lock(&self.state);
         state.ended.get_or_insert_with(|| reason.clone());
         let items = state.collectors.iter_mut().flat_map(Collector::take_all).collect();
-        let requests = std::mem::take(&mut state.requests);
+        let requests = std::mem::take(&mut state.requests).into_values().collect();
         let subscriptions = std::mem::take(&mut state.subscriptions).into_values().collect();
         (items, requests, subscriptions)
-    }
-
-    /// Ends a leader's link and gives what it had to the seed, which knows who leads now. A leader that
-    /// can never be talked to (its certificate is wrong, it refuses the key) fails it all instead.
-    async fn retire(self: &Arc<Self>, core: &Arc<Core>, reason: Error, was_open: bool) {
-        if !was_open && (reason.permanent() || reason.details().lasting) {
-            core.forget(self);
-            self.end(core, &reason);
-            return;
-        }
-        if !was_open {
-            // The seed may go on naming a node that is gone until another is elected.
-            let hops = lock(&self.state).hops();
-            if !self.sleep(core, core.config.options.pause_after(hops)).await {
-                return;
-            }
-        }
-        core.forget(self);
-        let (items, requests, subscriptions) = self.take_all(&reason);
-        let seed = core.seed();
-        for item in items {
-            let kind = item.call.kind;
-            if let Err(items) = seed.submit(kind, vec![item]) {
-                core.fail_items(kind, &items, &reason);
-            }
-        }
-        for request in requests {
-            if !seed.ask(&request) {
-                request.finish(Err(reason.clone()));
-            }
-        }
-        for subscription in subscriptions {
-            if !seed.subscribe(&subscription) {
-                subscription.fail(core, &reason);
-            }
-        }
     }
 }
 
 impl LinkState {
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Keeps a request until there is a connection.
+    fn hold(&mut self, request: Arc<Request>) {
+        self.requests.insert(request.key, request);
     }
 
     /// Settles a frame that will not be answered; items with an idempotency key are sent again.
@@ -423,13 +405,6 @@ impl LinkState {
         self.collectors[kind as usize].in_flight -= 1;
         core.fail_items(kind, &gone, lost);
         self.collectors[kind as usize].put_back(again);
-    }
-
-    fn hops(&self) -> u32 {
-        let items = self.collectors.iter().map(Collector::hops);
-        let requests = self.requests.iter().map(|request| request.hops());
-        let subscriptions = self.subscriptions.values().map(|subscription| subscription.hops());
-        items.chain(requests).chain(subscriptions).max().unwrap_or(0)
     }
 
     /// Never an id that is in use: a stream may live for more than 2^32 requests.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -48,6 +49,8 @@ pub struct Message {
     pub(crate) link: Option<Arc<Link>>,
     /// Set when it is handed to the user: a message nobody has read must not keep the client alive.
     pub(crate) client: Option<FilaClient>,
+    /// Set in `process`: whether the handler has settled it.
+    pub(crate) settled: Option<Arc<AtomicBool>>,
 }
 
 impl Message {
@@ -73,11 +76,38 @@ impl Message {
     }
 
     async fn settle(&self, kind: Kind, reason: &str) -> Result<()> {
+        if let Some(settled) = &self.settled {
+            settled.store(true, Ordering::Relaxed);
+        }
+        self.receipt().settle(kind, reason).await
+    }
+
+    /// What it takes to settle the message, without its content.
+    pub(crate) fn receipt(&self) -> Receipt {
+        Receipt {
+            queue: self.queue.clone(),
+            id: self.id.clone(),
+            link: self.link.clone(),
+            client: self.client.clone(),
+        }
+    }
+}
+
+/// Settles a message whose content is somebody else's.
+pub(crate) struct Receipt {
+    pub(crate) queue: Arc<str>,
+    pub(crate) id: String,
+    link: Option<Arc<Link>>,
+    client: Option<FilaClient>,
+}
+
+impl Receipt {
+    pub(crate) async fn settle(self, kind: Kind, reason: &str) -> Result<()> {
         let Some(client) = &self.client else {
             return Err(Error::invalid("settle", "the message was not received from a consumer"));
         };
-        let refs = vec![Ref { queue: self.queue.clone(), id: self.id.clone(), reason: reason.to_owned() }];
-        client.settle_one(kind, refs, self.link.clone()).await
+        let refs = vec![Ref { queue: self.queue, id: self.id, reason: reason.to_owned() }];
+        client.settle_one(kind, refs, self.link).await
     }
 }
 
@@ -146,6 +176,7 @@ fn decode_message(d: &mut Decoder, names: &mut Names, link: &Arc<Link>) -> Resul
         leased_at: from_millis(d.u64("leased_at_ms")?),
         link: Some(link.clone()),
         client: None,
+        settled: None,
     })
 }
 
@@ -156,7 +187,7 @@ pub(crate) fn decode_headers(d: &mut Decoder) -> Result<HashMap<String, String>,
         .collect()
 }
 
-/// A time the broker tells; one beyond what the system can hold is its latest.
+/// A time the broker tells; the epoch if the system cannot hold it.
 pub(crate) fn from_millis(ms: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(ms)).unwrap_or(UNIX_EPOCH)
 }

@@ -110,9 +110,10 @@ impl ConnectOptions {
     }
 
     /// Encrypts the connection with a configuration of your own; the client sets the protocol's name
-    /// (ALPN). Certificates given otherwise are then ignored.
+    /// (ALPN). Certificates given otherwise are then ignored. The crate's [`rustls`](crate::rustls) has the
+    /// right version.
     #[cfg(feature = "rustls")]
-    pub fn with_tls_config(mut self, config: tokio_rustls::rustls::ClientConfig) -> Self {
+    pub fn with_tls_config(mut self, config: crate::rustls::ClientConfig) -> Self {
         self.tls.enabled = true;
         self.tls.config = Some(config);
         self

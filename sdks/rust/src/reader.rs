@@ -40,7 +40,7 @@ impl Link {
                     }
                     Err(broken) => {
                         let text = format!("{} sent a frame that cannot be accepted: {broken}", self.name);
-                        self.refused(core, broken.request_id, Error::protocol(text).because(broken));
+                        self.unreadable(core, broken.request_id, Error::protocol(text).because(broken));
                     }
                 }
             }
@@ -78,7 +78,7 @@ impl Link {
     }
 
     /// Hands messages to their subscription. What a closed one is still sent goes back at once.
-    fn deliver(self: &Arc<Self>, id: u32, body: bytes::Bytes) -> Result<(), BodyError> {
+    pub(crate) fn deliver(self: &Arc<Self>, id: u32, body: bytes::Bytes) -> Result<(), BodyError> {
         let (subscription, leaving) = match lock(&self.state).pending.get(&id) {
             Some(Pending::Subscription(subscription)) => (subscription.clone(), false),
             Some(Pending::Leaving(subscription, _)) => (subscription.clone(), true),
@@ -87,7 +87,7 @@ impl Link {
         let messages = decode_delivery(body, &subscription.names, self)?;
         let unread = if leaving { messages } else { subscription.push(messages) };
         if !unread.is_empty() {
-            self.release_late(id, &unread);
+            self.release_late(id, unread);
         }
         Ok(())
     }
@@ -127,6 +127,19 @@ impl Link {
         Ok(())
     }
 
+    /// The broker answered, but what it said is lost. That is no refusal: what was asked may have been
+    /// carried out, and a stream is still open over there.
+    fn unreadable(self: &Arc<Self>, core: &Arc<Core>, id: u32, error: Error) {
+        {
+            let mut state = lock(&self.state);
+            if let Some(Pending::Subscription(_)) = state.pending.get(&id) {
+                state.send(opcode::CANCEL_CONSUME, id, &[]);
+                self.wake.notify_one();
+            }
+        }
+        self.refused(core, id, error.sent());
+    }
+
     /// The broker answered with an Error.
     fn refused(self: &Arc<Self>, core: &Arc<Core>, id: u32, error: Error) {
         let mut state = lock(&self.state);
@@ -155,6 +168,7 @@ impl Link {
     fn refused_frame(self: &Arc<Self>, core: &Arc<Core>, kind: Kind, mut items: Vec<Item>, error: Error) {
         let one_queue = items.iter().all(|item| item.queue() == items[0].queue());
         let separable = match error {
+            _ if error.maybe_applied() => false,
             Error::Forbidden(_) | Error::InvalidFrame(_) => true,
             Error::NotLeader(_) => !one_queue,
             _ => false,

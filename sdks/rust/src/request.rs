@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -12,6 +13,7 @@ use crate::wire::{self, Body};
 use crate::{Error, Result};
 
 pub(crate) struct Request {
+    pub(crate) key: u64,
     operation: String,
     /// Whose leader is asked; empty if it concerns none.
     pub(crate) queue: String,
@@ -60,6 +62,8 @@ pub(crate) struct Query<'a> {
     pub(crate) queue: &'a str,
     /// A read: sent again by itself after a lost connection.
     pub(crate) repeatable: bool,
+    /// How long the broker waits before it answers.
+    pub(crate) wait: Duration,
 }
 
 impl FilaClient {
@@ -71,6 +75,7 @@ impl FilaClient {
         let _under_way = core.begin(operation, true)?;
         let (done, answer) = oneshot::channel();
         let request = Arc::new(Request {
+            key: core.new_key(),
             operation: operation.clone(),
             queue: query.queue.to_owned(),
             opcode: B::OPCODE,
@@ -83,7 +88,7 @@ impl FilaClient {
         if !core.route(query.queue).ask(&request) && !core.seed().ask(&request) {
             return Err(core.seed().why_ended().during(operation));
         }
-        let answered = self.bounded(operation, query.queue, answer).await?;
+        let answered = self.bounded_after(query.wait, operation, query.queue, answer).await?;
         let reply = answered.unwrap_or_else(|_| Err(core.seed().why_ended().during(operation)))?;
         wire::decode(reply).map_err(|e| {
             Error::protocol(format!("the broker's answer does not parse: {e}")).because(e).during(operation)

@@ -31,6 +31,8 @@ struct SubscriptionState {
     /// The Consume's request id on the present connection.
     id: Option<u32>,
     buffer: VecDeque<Message>,
+    /// Came after the end and before the cancel: nobody has read it.
+    late: Vec<Message>,
     /// It was accepted once.
     open: bool,
     ended: bool,
@@ -112,6 +114,7 @@ impl Subscription {
         let mut state = lock(&self.state);
         state.id = None;
         state.buffer.clear();
+        state.late.clear();
     }
 
     pub(crate) fn set_id(&self, id: u32) {
@@ -157,7 +160,7 @@ impl Subscription {
     pub(crate) fn close(self: &Arc<Self>, core: &Core) {
         let (link, unread) = self.finish(core, None);
         if let Some(link) = link {
-            link.unsubscribe(self, &unread);
+            link.unsubscribe(self, unread);
         }
     }
 
@@ -221,24 +224,36 @@ impl Link {
         });
     }
 
-    fn unsubscribe(&self, subscription: &Arc<Subscription>, unread: &[Message]) {
+    fn unsubscribe(&self, subscription: &Arc<Subscription>, mut unread: Vec<Message>) {
         let mut state = lock(&self.state);
         if state.subscriptions.remove(&subscription.key).is_none() || state.frame_max.is_none() {
             return;
         }
-        let Some(id) = lock(&subscription.state).id.take() else { return };
+        let (id, late) = {
+            let mut state = lock(&subscription.state);
+            (state.id.take(), std::mem::take(&mut state.late))
+        };
+        let Some(id) = id else { return };
         state.send(opcode::CANCEL_CONSUME, id, &[]);
         state.pending.insert(id, Pending::Leaving(subscription.clone(), id));
-        state.release(subscription, id, unread);
+        unread.extend(late);
+        state.release(subscription, id, &unread);
         self.wake.notify_one();
     }
 
-    pub(crate) fn release_late(&self, id: u32, messages: &[Message]) {
+    /// Hands back what came for a subscription that has ended.
+    pub(crate) fn release_late(&self, id: u32, messages: Vec<Message>) {
         let mut state = lock(&self.state);
-        let Some(Pending::Leaving(subscription, _)) = state.pending.get(&id) else { return };
-        let subscription = subscription.clone();
-        state.release(&subscription, id, messages);
-        self.wake.notify_one();
+        match state.pending.get(&id) {
+            Some(Pending::Leaving(subscription, _)) => {
+                let subscription = subscription.clone();
+                state.release(&subscription, id, &messages);
+                self.wake.notify_one();
+            }
+            // Whoever closes it has still to cancel it.
+            Some(Pending::Subscription(subscription)) => lock(&subscription.state).late.extend(messages),
+            _ => {}
+        }
     }
 }
 
@@ -254,5 +269,49 @@ impl crate::link::LinkState {
         let id = self.next_id();
         self.send(opcode::RELEASE, id, &body);
         self.pending.insert(id, Pending::Leaving(subscription.clone(), consume_id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Address;
+    use crate::core::Config;
+    use crate::options::ConnectOptions;
+    use bytes::{Bytes, BytesMut};
+
+    fn delivery(id: &str) -> Bytes {
+        let item = wire::DeliveryItem { id: id.to_owned(), queue: "q".to_owned(), ..Default::default() };
+        Bytes::from(wire::encode(&wire::Delivery { messages: vec![item] }).unwrap())
+    }
+
+    /// A delivery can come between the end of a subscription and its cancel: nobody has read it, so it
+    /// goes back.
+    #[test]
+    fn a_delivery_in_the_moment_of_a_close_is_handed_back() {
+        let options = ConnectOptions::new("localhost");
+        let link = Link::new(&options, Address::parse("localhost").unwrap(), true);
+        link.attach(1 << 20);
+        let core = Core::new(Config { options, tls: None });
+        core.set_seed(link.clone());
+        let subscription = Subscription::new(1, "q", 10);
+        core.join(&subscription);
+        link.subscribe(&subscription);
+        let id = lock(&subscription.state).id.unwrap();
+        link.deliver(id, delivery("unread")).unwrap();
+        let (left, unread) = subscription.finish(&core, None);
+        link.deliver(id, delivery("in between")).unwrap();
+        left.unwrap().unsubscribe(&subscription, unread);
+        link.deliver(id, delivery("after the cancel")).unwrap();
+        let mut sent = BytesMut::from(&lock(&link.state).out[..]);
+        let mut frames = wire::FrameDecoder::new(wire::Limits::default());
+        let mut released = Vec::new();
+        while let Some(Ok(frame)) = frames.next(&mut sent) {
+            if frame.opcode == opcode::RELEASE {
+                let release: wire::Release = wire::decode(frame.body).unwrap();
+                released.extend(release.messages.into_iter().map(|message| message.id));
+            }
+        }
+        assert_eq!(released, ["unread", "in between", "after the cancel"]);
     }
 }

@@ -27,6 +27,8 @@ pub struct Details {
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
     /// Connecting again cannot help: a certificate that is not trusted, a port that speaks no TLS.
     pub(crate) lasting: bool,
+    /// It failed after it was sent, and not by the broker's verdict.
+    pub(crate) sent: bool,
 }
 
 impl Error {
@@ -48,7 +50,7 @@ impl Error {
     /// Whether the broker may have carried the call out although it failed. A repeated enqueue is then
     /// stored twice, unless it has an idempotency key.
     pub fn maybe_applied(&self) -> bool {
-        matches!(self, Error::ConnectionLost(_) | Error::Timeout(_))
+        self.details().sent || matches!(self, Error::ConnectionLost(_) | Error::Timeout(_))
     }
 
     /// How long the broker asks to wait before the next attempt.
@@ -107,6 +109,12 @@ impl Error {
 
     pub(crate) fn lasting(mut self) -> Error {
         self.details_mut().lasting = true;
+        self
+    }
+
+    /// What failed may have been carried out all the same.
+    pub(crate) fn sent(mut self) -> Error {
+        self.details_mut().sent = true;
         self
     }
 

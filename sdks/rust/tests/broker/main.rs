@@ -4,6 +4,7 @@
 mod broker;
 mod certificates;
 mod consuming;
+mod endings;
 mod examples;
 mod leaders;
 mod peer;

@@ -13,8 +13,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::certificates::Certificates;
 
-/// What one message is answered with: opcode and body; `None` says nothing.
-pub type Script = dyn Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync;
+/// The bytes one message is answered with, given its opcode, request id and body.
+pub type Script = dyn Fn(u8, u32, Bytes) -> Vec<u8> + Send + Sync;
 
 pub struct Peer {
     pub addr: String,
@@ -25,7 +25,13 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// One whose script answers with an opcode and a body; `None` says nothing.
     pub async fn start(script: impl Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync + 'static) -> Peer {
+        Peer::listen(None, framed(script)).await
+    }
+
+    /// One whose script answers with bytes as they are.
+    pub async fn start_raw(script: impl Fn(u8, u32, Bytes) -> Vec<u8> + Send + Sync + 'static) -> Peer {
         Peer::listen(None, Arc::new(script)).await
     }
 
@@ -43,7 +49,7 @@ impl Peer {
             .with_single_cert(vec![cert], key)
             .unwrap();
         config.alpn_protocols = vec![wire::ALPN.to_vec()];
-        Peer::listen(Some(TlsAcceptor::from(Arc::new(config))), Arc::new(script)).await
+        Peer::listen(Some(TlsAcceptor::from(Arc::new(config))), framed(script)).await
     }
 
     async fn listen(tls: Option<TlsAcceptor>, script: Arc<Script>) -> Peer {
@@ -110,20 +116,36 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             let answer = match message.opcode {
                 opcode::HANDSHAKE => {
                     let ok = wire::HandshakeOk { version: 1, node_id: 1, max_frame_size: 1 << 20 };
-                    Some((opcode::HANDSHAKE_OK, wire::encode(&ok).unwrap()))
+                    frame(opcode::HANDSHAKE_OK, message.request_id, &ok)
                 }
                 opcode::DISCONNECT => return,
-                other => script(other, message.body),
+                other => script(other, message.request_id, message.body),
             };
-            if let Some((code, body)) = answer {
-                let mut frame = Vec::new();
-                wire::append_frame(&mut frame, code, message.request_id, &body, 1 << 20);
-                if stream.write_all(&frame).await.is_err() {
-                    return;
-                }
+            if answer == HANG_UP || stream.write_all(&answer).await.is_err() {
+                return;
             }
         }
     }
+}
+
+/// What a raw script answers to end the connection.
+pub const HANG_UP: &[u8] = b"hang up";
+
+/// One frame.
+pub fn frame<B: wire::Body>(code: u8, id: u32, body: &B) -> Vec<u8> {
+    let mut frame = Vec::new();
+    wire::append_frame(&mut frame, code, id, &wire::encode(body).unwrap(), 1 << 20);
+    frame
+}
+
+fn framed(script: impl Fn(u8, Bytes) -> Option<(u8, Vec<u8>)> + Send + Sync + 'static) -> Arc<Script> {
+    Arc::new(move |code, id, body| {
+        let mut frame = Vec::new();
+        if let Some((code, body)) = script(code, body) {
+            wire::append_frame(&mut frame, code, id, &body, 1 << 20);
+        }
+        frame
+    })
 }
 
 /// An answer to every Enqueue: all stored.
