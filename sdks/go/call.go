@@ -160,7 +160,7 @@ func (i item) appendTo(b []byte) []byte {
 }
 
 // answer settles a frame's items with the broker's results.
-func answer(k kind, items []item, body []byte) error {
+func (l *link) answer(k kind, items []item, body []byte) error {
 	switch k {
 	case kindEnqueue:
 		var reply wire.EnqueueResult
@@ -183,6 +183,9 @@ func answer(k kind, items []item, body []byte) error {
 		var reply wire.AckResult
 		if err := decodeResults(body, &reply, &reply.Results, len(items)); err != nil {
 			return err
+		}
+		for s := range l.streams {
+			s.settled(items, reply.Results)
 		}
 		for n, r := range reply.Results {
 			items[n].settleRef(r.Code)

@@ -2,6 +2,7 @@ package fila_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -312,5 +313,30 @@ func TestReceivingNothingOrLessIsRefused(t *testing.T) {
 		if _, err := consumer.ReceiveMany(soon(t), limit); !errors.Is(err, fila.ErrInvalidArgument) {
 			t.Errorf("a limit of %d: %v", limit, err)
 		}
+	}
+}
+
+// The conformance programme shows it for Receive; the channel holds one message outside the buffer.
+func TestALateAckIsNotFollowedByTheSameMessageFromTheChannel(t *testing.T) {
+	client := dial(t, addr)
+	q := queue(t, client, fila.QueueConfig{VisibilityTimeout: time.Second})
+	consumer, err := client.Subscribe(soon(t), q, fila.WithPrefetch(1))
+	must(t, err)
+	defer consumer.Close()
+	enqueue(t, client, q, "late")
+	first := <-consumer.Messages()
+	// Its lease runs out, and the second delivery stands in the channel's hand.
+	eventually(t, "the message is delivered again", func() bool {
+		document, err := client.Explain(soon(t), fila.ExplainQuery{Queue: q})
+		must(t, err)
+		var why struct{ Delivered int }
+		must(t, json.Unmarshal(document, &why))
+		return why.Delivered > 1
+	})
+	time.Sleep(200 * time.Millisecond)
+	must(t, first.Ack(soon(t)))
+	enqueue(t, client, q, "news")
+	if next := <-consumer.Messages(); string(next.Payload) != "news" {
+		t.Errorf("after the ack came %q with attempt count %d", next.Payload, next.AttemptCount)
 	}
 }

@@ -227,7 +227,7 @@ func (c *Consumer) ReceiveMany(ctx context.Context, limit int) ([]*Message, erro
 	}
 	messages := append(make([]*Message, 0, min(limit, int(c.stream.prefetch))), first)
 	for len(messages) < limit {
-		m, _ := c.stream.pop()
+		m, _ := c.stream.pop(false)
 		if m == nil {
 			break
 		}
@@ -269,14 +269,16 @@ func (c *Consumer) pump() {
 	defer close(c.messages)
 	s := c.stream
 	for {
-		m, err := s.next(context.Background())
+		m, err := s.wait(context.Background(), true)
 		if err != nil {
 			return
 		}
 		select {
 		case c.messages <- m:
+			s.letGo()
+		case <-s.revoked: // it was delivered before, and is settled by now
 		case <-s.over:
-			if s.why().(*Error).sentinel == ErrClosed {
+			if s.letGo() && s.why().(*Error).sentinel == ErrClosed {
 				s.client.settleSoon("release", kindRelease, m, "", func(error) {})
 			}
 			return

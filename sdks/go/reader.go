@@ -96,7 +96,7 @@ func (l *link) reply(m wire.Message) error {
 		if err := expect(kindOpcodes[p.kind], m.Opcode); err != nil {
 			return err
 		}
-		if err := answer(p.kind, p.items, m.Body); err != nil {
+		if err := l.answer(p.kind, p.items, m.Body); err != nil {
 			return err
 		}
 		delete(l.pending, m.RequestID)

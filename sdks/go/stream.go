@@ -2,6 +2,7 @@ package fila
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,12 +22,15 @@ type stream struct {
 	opened   chan struct{} // closed at the first ConsumeOk or the end
 	over     chan struct{} // closed at the end
 	notify   chan struct{} // of capacity 1: there is something to read
+	revoked  chan struct{} // of capacity 1: what the channel form holds is settled
 
 	mu     sync.Mutex
 	link   *link
 	buffer []*Message
 	head   int
-	open   bool // it was accepted once
+	again  map[string]*Message // delivered before and not yet read, by id
+	hand   *Message            // what the channel form holds out and nobody has taken
+	open   bool                // it was accepted once
 	ended  bool
 	err    *Error // why it ended; nil if its user closed it
 	hops   int    // to other nodes since it was last accepted
@@ -43,17 +47,19 @@ func newStream(c *Client, queue string, prefetch uint32) *stream {
 	return &stream{
 		client: c, queue: queue, prefetch: prefetch,
 		opened: make(chan struct{}), over: make(chan struct{}), notify: make(chan struct{}, 1),
-		names: map[string]string{},
+		revoked: make(chan struct{}, 1), again: map[string]*Message{}, names: map[string]string{},
 	}
 }
 
 // next waits for a message. After the end it says why: ErrClosed if the user closed it.
-func (s *stream) next(ctx context.Context) (*Message, error) {
+func (s *stream) next(ctx context.Context) (*Message, error) { return s.wait(ctx, false) }
+
+func (s *stream) wait(ctx context.Context, inHand bool) (*Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if m, over := s.pop(); m != nil {
+		if m, over := s.pop(inHand); m != nil {
 			return m, nil
 		} else if over {
 			return nil, s.why()
@@ -66,7 +72,7 @@ func (s *stream) next(ctx context.Context) (*Message, error) {
 	}
 }
 
-func (s *stream) pop() (m *Message, over bool) {
+func (s *stream) pop(inHand bool) (m *Message, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.head == len(s.buffer) {
@@ -75,6 +81,12 @@ func (s *stream) pop() (m *Message, over bool) {
 	m = s.buffer[s.head]
 	s.buffer[s.head] = nil
 	s.head++
+	if s.again[m.ID] == m {
+		delete(s.again, m.ID)
+	}
+	if inHand {
+		s.hand = m
+	}
 	if s.head == len(s.buffer) {
 		s.buffer, s.head = s.buffer[:0], 0
 	} else {
@@ -104,14 +116,63 @@ func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 		s.buffer, s.head = s.buffer[:n], 0
 	}
 	s.buffer = append(s.buffer, messages...)
+	for _, m := range messages {
+		if m.AttemptCount > 0 {
+			s.again[m.ID] = m
+		}
+	}
 	// The broker sends more than the credit only when leases ran out, and the oldest unread messages
 	// are those: they belong to somebody else by now.
 	if beyond = max(0, len(s.buffer)-int(s.prefetch)); beyond > 0 {
+		for _, m := range s.buffer[:beyond] {
+			if s.again[m.ID] == m {
+				delete(s.again, m.ID)
+			}
+		}
 		clear(s.buffer[:beyond])
 		s.head = beyond
 	}
 	s.signal()
 	return beyond, true
+}
+
+// settled: the broker has settled these. One whose lease had run out before may have been delivered a
+// second time and lie here unread: that copy is nobody's now, and goes before its caller hears.
+func (s *stream) settled(items []item, results []wire.CodeItem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.hand != nil && s.hand.AttemptCount > 0
+	if len(s.again) == 0 && !held {
+		return
+	}
+	for n, r := range results {
+		ref := &items[n].call.refs[items[n].index]
+		if r.Code != wire.CodeOk || ref.queue != s.queue {
+			continue
+		}
+		if held && s.hand.ID == ref.id {
+			s.hand, held = nil, false
+			s.revoked <- struct{}{} // nobody else sends, and the channel form is waiting
+		}
+		if _, unread := s.again[ref.id]; unread {
+			delete(s.again, ref.id)
+			kept := slices.DeleteFunc(s.buffer[s.head:], func(m *Message) bool { return m.ID == ref.id })
+			s.buffer = s.buffer[:s.head+len(kept)]
+		}
+	}
+}
+
+// letGo: the channel form has handed over what it held, or gives it back. False if it was settled
+// meanwhile.
+func (s *stream) letGo() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hand == nil {
+		<-s.revoked
+		return false
+	}
+	s.hand = nil
+	return true
 }
 
 func (s *stream) signal() {
@@ -139,6 +200,7 @@ func (s *stream) disconnected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buffer, s.head = nil, 0
+	clear(s.again)
 }
 
 // joins makes l the stream's link; false if it has ended meanwhile.
@@ -195,6 +257,7 @@ func (s *stream) finish(err *Error) []*Message {
 	s.client.left(s)
 	unread := s.buffer[s.head:]
 	s.buffer, s.head = nil, 0
+	clear(s.again)
 	return unread
 }
 

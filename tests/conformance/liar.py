@@ -94,6 +94,25 @@ def _plaintext(request: Json, response: Json) -> Json:
     return response
 
 
+class _YieldAgain:
+    """A message that was acknowledged is handed out once more."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Json] = {}
+        self._acked: list[str] = []
+
+    def __call__(self, request: Json, response: Json) -> Json:
+        if request["op"] == "ack" and "ok" in response:
+            self._acked += request["ids"]
+        elif request["op"] == "next" and "ok" in response:
+            answer = response["ok"]
+            again = [self._seen[one] for one in self._acked if one in self._seen]
+            self._acked.clear()
+            self._seen |= {message["id"]: message for message in answer["messages"]}
+            return {**response, "ok": {**answer, "messages": again + answer["messages"]}}
+        return response
+
+
 def _lose_first(answer: Json) -> Json:
     return {**answer, "messages": answer["messages"][1:]}
 
@@ -126,6 +145,7 @@ FAULTS: dict[str, Callable[[Json, Json], Json]] = {
     "errors-without-text": _without_text,
     "partial-failure-hidden": _only("enqueue_many", _all_good),
     "attempts-not-told": _only("next", _first_attempt),
+    "yields-what-was-acked": _YieldAgain(),
     "wrong-byte": _only("encode", _flip_last_byte),
     "malformed-accepted": lambda request, response: (
         {"id": response["id"], "ok": {"body": {}}}

@@ -107,3 +107,4 @@ def test_the_page_has_a_row_for_every_scenario_and_a_column_for_every_language()
     text = report.as_text(scenarios, results)
     assert "python order: seen.texts differ" in text
     assert "python: 1 of 2 scenarios passed" in text
+    assert text.endswith("1 of 3 passed, 2 languages")

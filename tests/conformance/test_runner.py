@@ -50,6 +50,7 @@ def test_an_honest_adapter_passes() -> None:
         ("errors-without-text", "errors", "came without a text"),
         ("partial-failure-hidden", "batches", "answer.results[1] has no 'error'"),
         ("attempts-not-told", "attempts", "attempt_count is 0, expected 1"),
+        ("yields-what-was-acked", "late-ack", "nothing.messages == [] does not hold"),
         ("wrong-byte", "vectors-messages", "encode 'handshake without a key'"),
         ("malformed-accepted", "vectors-malformed", "29 vectors differ"),
         ("answers-twice", "lifecycle", "which is not under way"),

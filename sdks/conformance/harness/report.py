@@ -47,6 +47,8 @@ def as_text(scenarios: list[Scenario], results: list[Result]) -> str:
         passed = sum(result.outcome == PASSED for result in mine)
         seconds = sum(result.seconds for result in mine)
         lines.append(f"{language}: {passed} of {len(mine)} scenarios passed in {seconds:.0f} s")
+    passed = sum(result.outcome == PASSED for result in results)
+    lines.append(f"{passed} of {len(results)} passed, {len(languages)} languages")
     return "\n".join(lines)
 
 

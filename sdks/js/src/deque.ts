@@ -46,6 +46,12 @@ export class Deque<T> implements Iterable<T> {
     return item;
   }
 
+  /** Keeps only what `keep` holds for. */
+  filter(keep: (item: T) => boolean): void {
+    this.#items = [...this].filter(keep);
+    this.#head = 0;
+  }
+
   /** Everything, leaving nothing. */
   takeAll(): T[] {
     const items = [...this];

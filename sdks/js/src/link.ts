@@ -71,7 +71,9 @@ export class Link implements StreamLink, ConnectionEvents {
   constructor(address: Address, host: LinkHost) {
     this.#host = host;
     this.#connection = new Connection(address, host, this);
-    this.#outbox = new Outbox(host.settings, this.#sendFlight, host.landed);
+    this.#outbox = new Outbox(host.settings, this.#sendFlight, host.landed, (queue, id) => {
+      for (const stream of this.#streams) if (stream.queue === queue) stream.dropCopies(id);
+    });
   }
 
   get address(): Address {

@@ -34,18 +34,24 @@ const DONE: Outcome<undefined> = { value: undefined };
 export class Outbox {
   readonly #send: (opcode: number, parts: Buffer[], flight: Flight) => void;
   readonly #landed: (run: Run) => void;
+  readonly #settled: (queue: string, id: string) => void;
   readonly #enqueues: Collector;
   readonly #collectors: ReadonlyMap<number, Collector>; // by opcode
   readonly #all: readonly Collector[];
 
-  /** `landed` is told of every run that will not be sent again, however it ended. */
+  /**
+   * `landed` is told of every run that will not be sent again, however it ended; `settled` of every
+   * message that was settled, before its caller is.
+   */
   constructor(
     settings: Settings,
     send: (opcode: number, parts: Buffer[], flight: Flight) => void,
     landed: (run: Run) => void,
+    settled: (queue: string, id: string) => void,
   ) {
     this.#send = send;
     this.#landed = landed;
+    this.#settled = settled;
     const limits = {
       mode: settings.batchMode,
       maxMessages: settings.maxBatchMessages,
@@ -98,7 +104,7 @@ export class Outbox {
     if (flight.opcode === Opcode.Enqueue || flight.opcode === Opcode.EnqueueWith) {
       settleEnqueues(flight, body);
     } else {
-      settleSettlements(flight, body);
+      settleSettlements(flight, body, this.#settled);
     }
     this.#collectorOf(flight.opcode).framesInFlight--;
     flight.runs.forEach(this.#landed);
@@ -223,7 +229,11 @@ function settleEnqueues(flight: Flight, body: Buffer): void {
   }
 }
 
-function settleSettlements(flight: Flight, body: Buffer): void {
+function settleSettlements(
+  flight: Flight,
+  body: Buffer,
+  settled: (queue: string, id: string) => void,
+): void {
   let at = checkCount(flight, body);
   for (const run of flight.runs) {
     const ticket = run.ticket as { settle(place: number, outcome: Outcome<undefined>): void };
@@ -231,9 +241,10 @@ function settleSettlements(flight: Flight, body: Buffer): void {
       if (at >= body.length) throw endsEarly();
       const code = body.readUInt8(at++);
       const queue = run.queues[item] as string;
-      const error =
-        code === Code.Ok ? undefined : refusedSettlement(code, queue, run.ids?.[item] as string);
-      ticket.settle(run.places[item] as number, error === undefined ? DONE : { error });
+      const id = run.ids?.[item] as string;
+      if (code === Code.Ok) settled(queue, id);
+      const outcome = code === Code.Ok ? DONE : { error: refusedSettlement(code, queue, id) };
+      ticket.settle(run.places[item] as number, outcome);
     }
   }
 }

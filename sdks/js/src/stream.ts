@@ -43,6 +43,8 @@ export class Stream implements Settler {
   /** Called at every change somebody may wait for. */
   readonly watchers = new Set<() => void>();
   readonly #buffer = new Deque<Message>();
+  /** How often each message that was delivered before is in the buffer, by id. */
+  readonly #again = new Map<string, number>();
   readonly #inHand = new Set<string>();
   readonly #settle: Settle;
 
@@ -65,7 +67,7 @@ export class Stream implements Settler {
 
   /** Hands the next message out. */
   take(): Message | undefined {
-    const message = this.#buffer.shift();
+    const message = this.#shift();
     if (message !== undefined) {
       this.#inHand.add(message.id);
       if (this.#inHand.size > this.prefetch) this.#forgetOldest();
@@ -78,10 +80,14 @@ export class Stream implements Settler {
       const queue = this.#isOwnQueue(body, outline.queue)
         ? this.queue
         : body.toString('utf8', outline.queue + 2, outline.headers);
-      this.#buffer.push(new Message(this, body, outline, queue));
+      const message = new Message(this, body, outline, queue);
+      this.#buffer.push(message);
+      if (message.attemptCount > 0) {
+        this.#again.set(message.id, (this.#again.get(message.id) ?? 0) + 1);
+      }
       // The broker sends more than the credit only when leases ran out, and the oldest unread
       // messages are those: they belong to somebody else by now.
-      if (this.#buffer.length > this.prefetch) this.#buffer.shift();
+      if (this.#buffer.length > this.prefetch) this.#shift();
     });
     this.notify();
   }
@@ -100,8 +106,17 @@ export class Stream implements Settler {
     if (this.#inHand.delete(id) && this.#inHand.size === 0) this.notify();
   }
 
+  /**
+   * The broker has settled a message. If its lease had run out before, it may have been delivered a
+   * second time and be here unread: that copy is nobody's now.
+   */
+  dropCopies(id: string): void {
+    if (this.#again.delete(id)) this.#buffer.filter((message) => message.id !== id);
+  }
+
   /** What was delivered and nobody has read. */
   takeUnread(): Message[] {
+    this.#again.clear();
     return this.#buffer.takeAll();
   }
 
@@ -116,7 +131,7 @@ export class Stream implements Settler {
    * same queue, so it waits for its redelivery.
    */
   connectionLost(): void {
-    this.#buffer.takeAll();
+    this.takeUnread();
     this.#inHand.clear();
     this.requestId = undefined;
     this.notify();
@@ -136,12 +151,22 @@ export class Stream implements Settler {
     if (reason === undefined) this.closed = true;
     else this.error = reason;
     this.link?.unsubscribe(this);
-    this.#buffer.takeAll();
+    this.takeUnread();
     this.notify();
   }
 
   notify(): void {
     for (const watcher of [...this.watchers]) watcher();
+  }
+
+  #shift(): Message | undefined {
+    const message = this.#buffer.shift();
+    if (message !== undefined && message.attemptCount > 0) {
+      const count = this.#again.get(message.id) ?? 0;
+      if (count > 1) this.#again.set(message.id, count - 1);
+      else this.#again.delete(message.id);
+    }
+    return message;
   }
 
   #forgetOldest(): void {

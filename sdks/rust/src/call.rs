@@ -199,6 +199,11 @@ impl Item {
         self.call.queue_of(self.index)
     }
 
+    /// The message it settles, if it is no enqueue.
+    pub(crate) fn settlement(&self) -> &Ref {
+        &self.call.refs()[self.index]
+    }
+
     /// Whether it may be sent again although its answer was lost.
     pub(crate) fn repeatable(&self) -> bool {
         self.call.kind == Kind::EnqueueWith && !self.call.messages()[self.index].idempotency_key.is_empty()
@@ -241,14 +246,19 @@ impl Item {
     fn answer_settlement(&self, code: u8) {
         let result = match code {
             0 => Ok(Enqueued::default()),
-            _ => Err(settlement_error(code, &self.call.refs()[self.index]).during(self.call.operation())),
+            _ => Err(settlement_error(code, self.settlement()).during(self.call.operation())),
         };
         self.call.settle(self.index, result);
     }
 }
 
-/// Settles a frame's items with the broker's results.
-pub(crate) fn answer(kind: Kind, items: &[Item], body: Bytes) -> Result<(), BodyError> {
+/// Settles a frame's items with the broker's results. `settled` sees settlements before their callers do.
+pub(crate) fn answer(
+    kind: Kind,
+    items: &[Item],
+    body: Bytes,
+    settled: impl Fn(&[wire::CodeItem]),
+) -> Result<(), BodyError> {
     match kind {
         Kind::Enqueue => {
             let reply: wire::EnqueueResult = wire::decode(body)?;
@@ -268,6 +278,7 @@ pub(crate) fn answer(kind: Kind, items: &[Item], body: Bytes) -> Result<(), Body
             // AckResult, NackResult and ReleaseResult have the same layout.
             let reply: wire::AckResult = wire::decode(body)?;
             same_number(reply.results.len(), items.len())?;
+            settled(&reply.results);
             for (item, r) in items.iter().zip(reply.results) {
                 item.answer_settlement(r.code);
             }

@@ -99,7 +99,11 @@ impl Link {
             Pending::Frame(kind, items) => {
                 let kind = *kind;
                 expect(kind.opcode(), received)?;
-                answer(kind, items, body)?;
+                answer(kind, items, body, |results| {
+                    for subscription in state.subscriptions.values() {
+                        subscription.settled(items, results);
+                    }
+                })?;
                 let charge = items.iter().map(|item| item.charge).sum();
                 state.pending.remove(&id);
                 state.collectors[kind as usize].in_flight -= 1;

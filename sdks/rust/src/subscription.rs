@@ -3,11 +3,12 @@
 //!
 //! A link's lock may be held when a subscription's is taken, never the other way round.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::call::Item;
 use crate::core::{lock, Core};
 use crate::link::{Link, Pending};
 use crate::message::{Message, Names};
@@ -31,6 +32,8 @@ struct SubscriptionState {
     /// The Consume's request id on the present connection.
     id: Option<u32>,
     buffer: VecDeque<Message>,
+    /// How often each message that was delivered before is in the buffer, by id.
+    again: HashMap<String, usize>,
     /// Came after the end and before the cancel: nobody has read it.
     late: Vec<Message>,
     /// It was accepted once.
@@ -41,6 +44,19 @@ struct SubscriptionState {
     /// To other nodes since it was last accepted.
     hops: u32,
     waker: Option<Waker>,
+}
+
+impl SubscriptionState {
+    fn pop(&mut self) -> Option<Message> {
+        let message = self.buffer.pop_front()?;
+        if message.attempt_count > 0 {
+            match self.again.get_mut(&message.id) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.again.remove(&message.id)),
+            }
+        }
+        Some(message)
+    }
 }
 
 impl Subscription {
@@ -65,7 +81,7 @@ impl Subscription {
     /// The next message; the error that ended the subscription once, then `None`.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
         let mut state = lock(&self.state);
-        if let Some(message) = state.buffer.pop_front() {
+        if let Some(message) = state.pop() {
             return Poll::Ready(Some(Ok(message)));
         }
         if state.ended {
@@ -79,7 +95,7 @@ impl Subscription {
     pub(crate) fn take(&self, limit: usize) -> Vec<Message> {
         let mut state = lock(&self.state);
         let count = limit.min(state.buffer.len());
-        state.buffer.drain(..count).collect()
+        (0..count).filter_map(|_| state.pop()).collect()
     }
 
     /// Takes deliveries; gives them back if the subscription has ended.
@@ -88,16 +104,38 @@ impl Subscription {
         if state.ended {
             return messages;
         }
+        for message in &messages {
+            if message.attempt_count > 0 {
+                *state.again.entry(message.id.clone()).or_default() += 1;
+            }
+        }
         state.buffer.extend(messages);
         // The broker sends more than the credit only when leases ran out, and the oldest unread messages
         // are those: they belong to somebody else by now.
         let beyond = state.buffer.len().saturating_sub(self.prefetch as usize);
         if beyond > 0 {
             tracing::debug!(queue = &*self.queue, messages = beyond, "leases ran out unread");
-            state.buffer.drain(..beyond);
+            for _ in 0..beyond {
+                state.pop();
+            }
         }
         wake(state.waker.take());
         Vec::new()
+    }
+
+    /// The broker has settled these. One whose lease had run out before may have been delivered a second
+    /// time and lie here unread: that copy is nobody's now, and goes before its caller hears.
+    pub(crate) fn settled(&self, items: &[Item], results: &[wire::CodeItem]) {
+        let mut state = lock(&self.state);
+        if state.again.is_empty() {
+            return;
+        }
+        for (item, result) in items.iter().zip(results) {
+            let r = item.settlement();
+            if result.code == 0 && *r.queue == *self.queue && state.again.remove(&r.id).is_some() {
+                state.buffer.retain(|message| message.id != r.id);
+            }
+        }
     }
 
     /// The broker accepted the Consume.
@@ -114,6 +152,7 @@ impl Subscription {
         let mut state = lock(&self.state);
         state.id = None;
         state.buffer.clear();
+        state.again.clear();
         state.late.clear();
     }
 

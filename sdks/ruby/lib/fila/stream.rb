@@ -14,6 +14,7 @@ module Fila
       @queue = queue
       @prefetch = prefetch
       @buffer = []
+      @again = Hash.new(0) # how often each message that was delivered before is in the buffer, by id
       @readable = ConditionVariable.new
       @accepted = false
       @ended = false
@@ -47,24 +48,35 @@ module Fila
       while @buffer.empty?
         return if @ended || !@core.sleep_on(@readable, deadline)
       end
-      found = @buffer.shift(limit)
+      found = shift(limit)
       @readable.signal unless @buffer.empty? # for another reader
       found
     end
 
     def push(messages)
       @buffer.concat(messages)
+      messages.each { |message| @again[message.id] += 1 if message.attempt_count.positive? }
       # The broker sends more than the credit only when leases ran out, and the oldest unread messages
       # are those: they belong to somebody else by now.
       beyond = @buffer.size - @prefetch
-      @buffer.shift(beyond) if beyond.positive?
+      shift(beyond) if beyond.positive?
       @readable.signal
+    end
+
+    # Whether messages that were delivered before are here unread.
+    def copies? = !@again.empty?
+
+    # The broker has settled a message. If its lease had run out before, it may have been delivered a second
+    # time and be here unread: that copy is nobody's now.
+    def drop_copies(id)
+      @buffer.reject! { |message| message.id == id } if @again.delete(id)
     end
 
     # What was delivered over the old connection cannot be settled over a new one that consumes the same
     # queue, so it waits for its redelivery.
     def disconnected
       @buffer.clear
+      @again.clear
       @request_id = @resubscribe_at = nil
     end
 
@@ -86,6 +98,17 @@ module Fila
 
     private
 
+    def shift(count)
+      taken = @buffer.shift(count)
+      return taken if @again.empty?
+
+      taken.each do |message|
+        next unless message.attempt_count.positive?
+
+        (@again[message.id] -= 1).positive? || @again.delete(message.id)
+      end
+    end
+
     def finish(error)
       return if @ended
 
@@ -94,6 +117,7 @@ module Fila
       @core.left(self)
       unread = @buffer
       @buffer = []
+      @again.clear
       @readable.broadcast
       unread
     end

@@ -81,10 +81,23 @@ module Fila
           end
         else
           codes = Wire::Hot.codes(body, items.size)
+          drop_copies(items, codes)
           items.each_with_index do |item, index|
             code = codes[index]
             code.zero? ? item.settle(:ok) : item.fail(Failure.settlement(code, item.queue, item.id))
           end
+        end
+      end
+
+      # Before the callers hear that it is settled: then their readers do not meet it again.
+      def drop_copies(items, codes)
+        streams = @streams.keys.select(&:copies?)
+        return if streams.empty?
+
+        items.each_with_index do |item, index|
+          next unless codes[index].zero?
+
+          streams.each { |stream| stream.drop_copies(item.id) if stream.queue == item.queue }
         end
       end
 

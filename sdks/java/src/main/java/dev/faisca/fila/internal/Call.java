@@ -53,6 +53,11 @@ public final class Call<T> extends Ticket<T> {
         return errors.length;
     }
 
+    /** The message that an item settles. */
+    String messageId(int index) {
+        return messageIds.get(index);
+    }
+
     /** The broker's code for one item. */
     void answered(int index, int code, String id, boolean again) {
         if (code == 0) {
@@ -68,7 +73,7 @@ public final class Call<T> extends Ticket<T> {
         } else if (kind.enqueues()) {
             settle(index, Errors.refusal(code, null, "queue \"" + id + "\"", Map.of()));
         } else {
-            settle(index, Errors.refusedSettlement(code, queue, messageIds.get(index)));
+            settle(index, Errors.refusedSettlement(code, queue, messageId(index)));
         }
     }
 

@@ -4,6 +4,7 @@ import dev.faisca.fila.FilaException;
 import dev.faisca.fila.internal.wire.Decoder;
 import dev.faisca.fila.internal.wire.InvalidBodyException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,8 +63,11 @@ record InFlight(Kind kind, List<Chunk> chunks) {
         return again;
     }
 
-    /** Settles the items. Nothing is settled if there are more or fewer results than items. */
-    void answered(byte[] body) {
+    /**
+     * Settles the items. Nothing is settled if there are more or fewer results than items. What the streams
+     * hold of a settled message goes before its caller hears: its reader does not meet it again.
+     */
+    void answered(byte[] body, Collection<Stream> streams) {
         Decoder from = new Decoder(body);
         int smallest = kind == Kind.ENQUEUE ? 3 : kind == Kind.ENQUEUE_WITH ? 4 : 1;
         int results = from.count("results", from.u32("results"), smallest);
@@ -75,6 +79,13 @@ record InFlight(Kind kind, List<Chunk> chunks) {
                 int code = from.u8("code");
                 String id = kind.enqueues() ? from.string("message_id") : "";
                 boolean duplicate = kind == Kind.ENQUEUE_WITH && from.bool("duplicate");
+                if (code == 0 && !kind.enqueues()) {
+                    for (Stream stream : streams) {
+                        if (stream.queue.equals(chunk.queue)) {
+                            stream.settled(chunk.call.messageId(chunk.index(n)));
+                        }
+                    }
+                }
                 chunk.call.answered(chunk.index(n), code, code == 0 ? id : chunk.queue, duplicate);
             }
         }

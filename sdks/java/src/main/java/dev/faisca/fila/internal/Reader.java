@@ -101,7 +101,7 @@ final class Reader {
         Object waiting = session.peek(frame.requestId());
         if (waiting instanceof InFlight flight) {
             expect(flight.kind().opcode, frame);
-            flight.answered(frame.body());
+            flight.answered(frame.body(), link.streams);
             session.take(frame.requestId());
             link.landed(flight.kind(), flight.size());
         } else if (waiting instanceof Request<?> request) {

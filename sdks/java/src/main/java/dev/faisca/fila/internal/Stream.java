@@ -4,7 +4,9 @@ import dev.faisca.fila.ClientClosedException;
 import dev.faisca.fila.FilaException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -47,6 +49,7 @@ public final class Stream {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition stirred = lock.newCondition();
     private final ArrayDeque<Delivered> buffer = new ArrayDeque<>();
+    private final Map<String, Integer> again = new HashMap<>(); // messages in the buffer that came before, by id
     private Link link;
     private boolean accepted;
     private boolean over;
@@ -67,7 +70,7 @@ public final class Stream {
     public Delivered poll() {
         lock.lock();
         try {
-            return buffer.poll();
+            return take();
         } finally {
             lock.unlock();
         }
@@ -84,7 +87,7 @@ public final class Stream {
                 }
                 stirred.await(left, TimeUnit.NANOSECONDS);
             }
-            return buffer.poll();
+            return take();
         } finally {
             lock.unlock();
         }
@@ -147,10 +150,15 @@ public final class Stream {
                 return false;
             }
             buffer.addAll(messages);
+            for (Delivered message : messages) {
+                if (message.attemptCount > 0) {
+                    again.merge(message.id(), 1, Integer::sum);
+                }
+            }
             // The broker sends more than the credit only when leases ran out, and the oldest unread messages
             // are those: they belong to somebody else by now.
             while (buffer.size() > prefetch) {
-                buffer.poll();
+                take();
             }
             stirred.signalAll();
         } finally {
@@ -158,6 +166,21 @@ public final class Stream {
         }
         listener.run();
         return true;
+    }
+
+    /**
+     * The broker has settled a message. If its lease had run out before, it may have been delivered a second
+     * time and lie here unread: that copy is nobody's now.
+     */
+    void settled(String messageId) {
+        lock.lock();
+        try {
+            if (again.remove(messageId) != null) {
+                buffer.removeIf(message -> message.id().equals(messageId));
+            }
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Makes a link the stream's; false if it is over. */
@@ -202,6 +225,7 @@ public final class Stream {
         lock.lock();
         try {
             buffer.clear();
+            again.clear();
         } finally {
             lock.unlock();
         }
@@ -250,6 +274,14 @@ public final class Stream {
         listener.run();
     }
 
+    private Delivered take() {
+        Delivered message = buffer.poll();
+        if (message != null && message.attemptCount > 0) {
+            again.computeIfPresent(message.id(), (id, count) -> count > 1 ? count - 1 : null);
+        }
+        return message;
+    }
+
     private List<Delivered> end(FilaException why) {
         lock.lock();
         try {
@@ -260,6 +292,7 @@ public final class Stream {
             failure = why;
             List<Delivered> unread = new ArrayList<>(buffer);
             buffer.clear();
+            again.clear();
             stirred.signalAll();
             engine.left(this);
             return unread;
