@@ -101,8 +101,6 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         service.roll(now)
     mark = service.mark
     windows = state.windows
-    if now >= queue.notes_ns:
-        windows.note(queue, now)
     pauses = queue.pauses
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
@@ -239,6 +237,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             make_unready(state, lane, lane_state)
     if not entries:
         return 0
+    if now >= queue.notes_ns:
+        windows.note(queue, now)
     taken = len(entries)
     lease.keys = [entry[KEY] for entry in entries]
     lease.remaining = taken

@@ -106,7 +106,9 @@ class Windows:
         return self._part(lane) // queues
 
     def page_bytes(self, lane: Lane, bytes_max: int, few: bool, now: int) -> int:
-        """How large a page of the lane may be now."""
+        """How large a page of the lane may be now; not `few`: it is being delivered."""
+        if not few and now >= lane.queue.notes_ns:
+            self.note(lane.queue, now)
         wanted = min(self._part(lane), bytes_max)
         return min(self.room(lane, wanted, now, few), wanted)
 
