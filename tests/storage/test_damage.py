@@ -19,7 +19,8 @@ from fila.core.row_batch import PUT, RowBatch
 from fila.core.settings import Settings
 from fila.server.main import main
 from fila.storage.contract import StoreDamagedError, StoreError
-from fila.storage.rocks import RocksStore
+from fila.storage.damaged_files import DAMAGED
+from fila.storage.rocks import RocksSettings, RocksStore
 from fila.storage.verify import verify
 from tests.core.turn import Turns
 
@@ -247,3 +248,79 @@ def test_a_broker_refuses_to_start_on_damaged_data_and_says_what_to_do(tmp_path:
     assert f"fila-server: the store in {tmp_path} is damaged" in done.stderr
     assert "--verify" in done.stderr
     assert "nothing acknowledged is lost" not in done.stderr
+
+
+# --- damaged files and compactions
+
+
+def spoilt(path: Path) -> str:
+    """A store with one damaged block of messages; the name of the file it is in."""
+    store = RocksStore(path, SMALL)
+    write_from_0_to(store, 4_000)
+    damage_a_block(path, store)
+    return max(path.glob("*.sst"), key=lambda one: one.stat().st_size).name
+
+
+def write_from_0_to(store: RocksStore, end: int) -> None:
+    """Messages under 4,000 keys, again and again."""
+    rng = Random(1)
+    for start in range(0, end, 100):
+        keys = [rows.MESSAGE_KEY.pack(1, 1, start % 4_000 + at, b"x" * 16) for at in range(100)]
+        puts = [(PUT | rows.MESSAGES, key, rng.randbytes(400)) for key in keys]
+        store.write([RowBatch(1, 1, puts)])
+
+
+SMALL = RocksSettings(write_buffer_bytes=1 << 20)
+
+
+def test_a_compaction_that_meets_damage_is_named_and_the_next_start_leaves_the_file_alone(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    killed = tmp_path_factory.mktemp("killed") / "data"
+    name = spoilt(tmp_path)
+    store = RocksStore(tmp_path, SMALL)
+    with pytest.raises(StoreDamagedError, match=f"a compaction met it: .*{name}.*--salvage"):
+        write_from_0_to(store, 4_000_000)
+    shutil.copytree(tmp_path, killed)  # as a process finds it that comes after this one
+    again = RocksStore(killed, SMALL)
+    assert name in again.warnings()[0]
+    assert "automatic compaction is off" in again.warnings()[0]
+    write_from_0_to(again, 80_000)
+    again.close()
+
+
+def test_a_read_that_meets_damage_keeps_compactions_from_it(tmp_path: Path) -> None:
+    name = spoilt(tmp_path)
+    store = RocksStore(tmp_path, SMALL)
+    assert store.warnings() == []
+    with pytest.raises(StoreDamagedError) as caught:
+        contents(store)
+    assert caught.value.family == rows.MESSAGES
+    assert name in caught.value.cause
+    assert str(tmp_path) not in caught.value.cause, "clients are told it"
+    assert name in store.warnings()[0]
+    write_from_0_to(store, 80_000)
+    store.close()
+    assert (tmp_path / DAMAGED).read_text() == f"{name}\n"
+
+
+@pytest.mark.parametrize("how", ["gone", "put back"])
+def test_a_store_compacts_again_when_no_file_is_damaged_any_more(tmp_path: Path, how: str) -> None:
+    RocksStore(tmp_path, SMALL).close()
+    store = RocksStore(tmp_path, SMALL)
+    write_from_0_to(store, 4_000)
+    store.flush()
+    store.close()
+    name = max(tmp_path.glob("*.sst")).name if how == "put back" else "999999.sst"
+    (tmp_path / DAMAGED).write_text(f"{name}\n")
+    again = RocksStore(tmp_path, SMALL)
+    assert again.warnings() == []
+    assert not (tmp_path / DAMAGED).exists()
+    again.close()
+
+
+def test_verifying_a_damaged_store_writes_nothing_into_it(tmp_path: Path) -> None:
+    spoilt(tmp_path)
+    before = sorted(one.name for one in tmp_path.iterdir())
+    assert main(["--verify", "--data-dir", str(tmp_path)]) == 3
+    assert sorted(one.name for one in tmp_path.iterdir()) == before

@@ -41,8 +41,9 @@ class DirectoryWatch:
         self._on_fault(
             StoreDamagedError(
                 f"the data directory {self._path} was deleted or replaced while the broker used "
-                "it; stopped, because nothing more could be kept. What it held is lost unless it "
-                "was moved elsewhere: put it back, or start with another --data-dir"
+                "it; stopped, because nothing more could be kept",
+                advice="What it held is lost unless it was moved elsewhere: put it back, or start "
+                "with another --data-dir",
             )
         )
 

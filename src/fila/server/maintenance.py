@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from fila.core import rows
+from fila.core.reader import WHAT_TO_DO
 from fila.security.keyring import Keyring
 from fila.storage.clock_back import set_back
 from fila.storage.contract import StoreDamagedError, StoreError
-from fila.storage.rocks import CLOSED_AT, WHAT_TO_DO, RocksStore, repair
+from fila.storage.rocks import CLOSED_AT, RocksStore, repair
 from fila.storage.salvage import salvage
 from fila.storage.survey import Gap, pages
 from fila.storage.verify import Report, verify

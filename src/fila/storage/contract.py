@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from fila.core.reader import Reader
+from fila.core.reader import StoreDamagedError as StoreDamagedError
+from fila.core.reader import StoreError as StoreError
 from fila.core.row_batch import RowBatch
-
-
-class StoreError(Exception):
-    """The store could not do what it was asked; the message says what and where."""
-
-
-class StoreDamagedError(StoreError):
-    """What the store holds cannot be read, or is not what was written. Nothing was changed."""
 
 
 class Store(Protocol):

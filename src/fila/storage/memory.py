@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from fila.core.row_batch import DELETE, DELETE_RANGE, FAMILY_MASK, Op, RowBatch
 from fila.core.rows import FAMILIES
-from fila.storage.contract import StoreError
+from fila.storage.contract import StoreDamagedError, StoreError
 
 
 class MemoryStore:
@@ -22,11 +22,17 @@ class MemoryStore:
         self._synced: list[dict[bytes, bytes]] = [{} for _ in FAMILIES]
         self._failed = ""
         self.before_write: Callable[[], None] | None = None  # may raise StoreError: a failed commit
+        self.unreadable: set[tuple[int, bytes]] = set()  # families and keys of damaged rows
 
     def get(self, family: int, key: bytes) -> bytes | None:
+        if self.unreadable:
+            self._read(family, key)
         return self._rows[family].get(key)
 
     def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
+        if self.unreadable:
+            for key in keys:
+                self._read(family, key)
         rows = self._rows[family]
         return [rows.get(key) for key in keys]
 
@@ -41,6 +47,8 @@ class MemoryStore:
             key = keys[at]
             if key >= end or len(found) >= rows_max or (found and size >= bytes_max):
                 break
+            if self.unreadable:
+                self._read(family, key)
             value = rows[key]
             found.append((key, value))
             size += len(key) + len(value)
@@ -63,6 +71,7 @@ class MemoryStore:
         kept = MemoryStore()
         kept._rows = [dict(rows) for rows in self._rows]
         kept._keys = [None for _ in FAMILIES]
+        kept.unreadable = set(self.unreadable)
         return kept
 
     def sync(self, writes: int | None = None) -> None:
@@ -88,11 +97,16 @@ class MemoryStore:
             _apply(after._synced, ops)
         after._rows = [dict(rows) for rows in after._synced]
         after._keys = [None for _ in FAMILIES]
+        after.unreadable = set(self.unreadable)
         return after
 
     @property
     def unsynced_writes(self) -> int:
         return len(self._unsynced)
+
+    def _read(self, family: int, key: bytes) -> None:
+        if (family, key) in self.unreadable:
+            raise StoreDamagedError(f"cannot read {FAMILIES[family]}: damaged", family, key)
 
     def _sorted(self, family: int) -> list[bytes]:
         keys = self._keys[family]

@@ -9,6 +9,7 @@ iterator how it ended: RocksDB's iterators stop at a damaged block as if nothing
 damaged record in the middle of the write-ahead log refuses to open instead of dropping what follows
 (an incomplete one at its end is the usual mark of a lost machine and is dropped). A store that was
 closed properly notes its last sequence number, so that a log which lost its end is noticed as well.
+A damaged table file is left out of compactions from then on (`damaged_files.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,19 +37,19 @@ from rocksdict import (
 )
 
 from fila.core import rows
+from fila.core.reader import WHAT_TO_DO
 from fila.core.row_batch import DELETE, DELETE_RANGE, FAMILY_MASK, RowBatch
 from fila.storage.contract import StoreDamagedError, StoreError
+from fila.storage.damaged_files import DamagedFiles
 from fila.storage.format import check_format
 
 MiB = 1 << 20
 _BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
 CLOSED_AT: Final = "CLOSED_AT"  # the file with the last sequence number, while the store is closed
-WHAT_TO_DO: Final = (
-    "Nothing was changed. `fila-server --verify` lists what is damaged, `fila-server --salvage "
-    "DIR` copies what can be read into a new directory"
-)
 _CHECKSUMS: Final = re.compile(r": stored\S*( \S+)? = \d+, computed = \d+, type = \d+ ?")
 _TAKEN: Final = re.compile(r"While lock file|lock hold by current process", re.IGNORECASE)
+_PAGE_ROWS: Final = 4_096  # read at once when a file is looked at again
+_PAGE_BYTES: Final = 4 * MiB
 _KEYS_BUFFER_BYTES = 16 * MiB  # with a MiB, a bulk writer's keys are spread over many small files
 
 
@@ -75,8 +77,12 @@ class RocksStore:
         self._closed_at = Path(self.path) / CLOSED_AT
         settings = settings or RocksSettings()
         cache = Cache(settings.block_cache_bytes)
-        families = {name: _family_options(name, settings, cache) for name in rows.FAMILIES}
-        options = _db_options(settings, cache)
+        self._damaged_files = DamagedFiles(Path(self.path))
+        compacts = not self._damaged_files.names
+        families = {
+            name: _family_options(name, settings, cache, compacts) for name in rows.FAMILIES
+        }
+        options = _db_options(settings, cache, compacts)
         access = AccessType.read_write()
         if rescue:
             options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
@@ -102,6 +108,7 @@ class RocksStore:
             if not to_read:
                 check_format(self)
                 self._closed_at.unlink(missing_ok=True)  # from now on the end is not known
+                self._look_again()
         except StoreError:
             self._close()
             raise
@@ -110,14 +117,14 @@ class RocksStore:
         try:
             value: bytes | None = self._families[family].get(key)
         except Exception as error:
-            raise self._damaged(family, error) from error
+            raise self._damaged(family, key, error) from error
         return value
 
     def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
         try:
             values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[assignment,arg-type]
         except Exception as error:
-            raise self._damaged(family, error) from error
+            raise self._damaged(family, keys[0], error) from error
         return values
 
     def scan(
@@ -129,7 +136,7 @@ class RocksStore:
         try:
             return _rows(found, start, end, rows_max, bytes_max)
         except Exception as error:
-            raise self._damaged(family, error) from error
+            raise self._damaged(family, start, error) from error
 
     def write(self, batches: list[RowBatch]) -> None:
         if self._failed:
@@ -149,12 +156,29 @@ class RocksStore:
             self._db.write(batch, self._write_options)
         except Exception as error:
             self._failed = f"cannot write to the store in {self.path}: {error}"
+            if "Corruption" in str(error) and self._damaged_files.add(str(error)):
+                raise StoreDamagedError(
+                    _plain(str(error)),
+                    where=f"the store in {self.path} is damaged, and a compaction met it: ",
+                    advice=f"The next start leaves the file alone. {WHAT_TO_DO}",
+                ) from error
             raise StoreError(self._failed) from error
+
+    def warnings(self) -> list[str]:
+        """What an operator should know, a sentence each."""
+        if not self._damaged_files.names:
+            return []
+        names = ", ".join(sorted(self._damaged_files.names))
+        return [
+            f"the store is damaged: {names} cannot be read in full, so automatic compaction is off "
+            "and the store grows; stop the broker when you can, and copy what can be read with "
+            "`fila-server --salvage DIR`"
+        ]
 
     def snapshot(self) -> RocksSnapshot:
         # Made one after the other with no write between: one moment.
         iterators = {number: self._families[number].iter() for number in _BROWSED}
-        return RocksSnapshot(self.path, iterators)
+        return RocksSnapshot(self._damaged, iterators)
 
     def sync(self) -> None:
         try:
@@ -188,12 +212,46 @@ class RocksStore:
         last = self._db.latest_sequence_number()
         if last < closed_at:
             raise StoreDamagedError(
-                f"the store in {self.path} is damaged: its write-ahead log lost its end (closed at "
-                f"change {closed_at}, found {last}). {WHAT_TO_DO}"
+                f"its write-ahead log lost its end (closed at change {closed_at}, found {last})",
+                where=f"the store in {self.path} is damaged: ",
             )
 
-    def _damaged(self, family: int, error: Exception) -> StoreDamagedError:
-        return _damaged(self.path, family, error)
+    def _look_again(self) -> None:
+        """Whether the files noted as damaged still are: one may be gone, or was put back."""
+        damaged = self._damaged_files
+        if not damaged.names:
+            return
+        live = {str(file["name"]).rpartition("/")[2]: file for file in self._db.live_files()}
+        for name in sorted(damaged.names):
+            file = live.get(name)
+            if file is None or self._readable(file["start_key"], file["end_key"]):
+                damaged.remove(name)
+        if not damaged.names:
+            self._compact(True)
+
+    def _readable(self, first: bytes, last: bytes) -> bool:
+        """Whether all rows from the first key to the last can be read, of whichever family."""
+        for family in range(len(rows.FAMILIES)):
+            start = first
+            while True:
+                try:
+                    found = self.scan(family, start, last + b"\0", _PAGE_ROWS, _PAGE_BYTES)
+                except StoreDamagedError:
+                    return False
+                if not found:
+                    break
+                start = found[-1][0] + b"\0"
+        return True
+
+    def _damaged(self, family: int, key: bytes, error: Exception) -> StoreDamagedError:
+        if not self._to_read and self._damaged_files.add(str(error)):
+            with contextlib.suppress(Exception):
+                self._compact(False)
+        return _damaged(self.path, family, key, error)
+
+    def _compact(self, wanted: bool) -> None:
+        for family in self._families:
+            family.set_options({"disable_auto_compactions": "false" if wanted else "true"})
 
     def flush(self) -> None:
         """Write the memtables out and compact: for benchmarks and tests."""
@@ -217,8 +275,12 @@ class RocksSnapshot:
     own snapshots do not: theirs read the present when they are iterated.
     """
 
-    def __init__(self, path: str, iterators: dict[int, RdictIter]) -> None:
-        self._path = path
+    def __init__(
+        self,
+        damaged: Callable[[int, bytes, Exception], StoreDamagedError],
+        iterators: dict[int, RdictIter],
+    ) -> None:
+        self._damaged = damaged
         self._iterators = iterators
 
     def snapshot(self) -> RocksSnapshot:
@@ -232,7 +294,7 @@ class RocksSnapshot:
                 return bytes(found.value()) if found.key() == key else None
             found.status()
         except Exception as error:
-            raise _damaged(self._path, family, error) from error
+            raise self._damaged(family, key, error) from error
         return None
 
     def get_many(self, family: int, keys: list[bytes]) -> list[bytes | None]:
@@ -244,7 +306,7 @@ class RocksSnapshot:
         try:
             return _rows(self._iterators[family], start, end, rows_max, bytes_max)
         except Exception as error:
-            raise _damaged(self._path, family, error) from error
+            raise self._damaged(family, start, error) from error
 
 
 def _rows(
@@ -271,8 +333,8 @@ def _rows(
     return found
 
 
-def _db_options(settings: RocksSettings, cache: Cache) -> Options:
-    options = _family_options("default", settings, cache)
+def _db_options(settings: RocksSettings, cache: Cache, compacts: bool) -> Options:
+    options = _family_options("default", settings, cache, compacts)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     options.set_max_open_files(settings.max_open_files)
@@ -287,8 +349,9 @@ def _db_options(settings: RocksSettings, cache: Cache) -> Options:
     return options
 
 
-def _family_options(name: str, settings: RocksSettings, cache: Cache) -> Options:
+def _family_options(name: str, settings: RocksSettings, cache: Cache, compacts: bool) -> Options:
     options = Options(raw_mode=True)
+    options.set_disable_auto_compactions(not compacts)
     table = BlockBasedOptions()
     table.set_block_cache(cache)
     table.set_cache_index_and_filter_blocks(True)
@@ -326,16 +389,13 @@ def _open_fault(path: str, error: Exception) -> StoreError:
             f"the store in {path} is in use by another process; stop it or choose another"
         )
     if "Corruption" in text or "No such file" in text:
-        return StoreDamagedError(f"the store in {path} is damaged: {_plain(text)}. {WHAT_TO_DO}")
+        return StoreDamagedError(_plain(text), where=f"the store in {path} is damaged: ")
     return StoreError(f"cannot open the store in {path}: {text}")
 
 
-def _damaged(path: str, family: int, error: Exception) -> StoreDamagedError:
-    what = rows.FAMILIES[family]
-    return StoreDamagedError(
-        f"the store in {path} is damaged: cannot read its {what}: {_plain(str(error))}. "
-        f"{WHAT_TO_DO}"
-    )
+def _damaged(path: str, family: int, key: bytes, error: Exception) -> StoreDamagedError:
+    cause = f"cannot read {rows.FAMILIES[family]}: {_plain(str(error)).replace(f'{path}/', '')}"
+    return StoreDamagedError(cause, family, key, where=f"the store in {path} is damaged: ")
 
 
 def _plain(text: str) -> str:
