@@ -57,7 +57,13 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
         "A hook script does not compile or does not define its function.",
         (),
     ),
-    ErrorEntry(STORAGE_ERROR, "StorageError", "The store could not do what was asked of it.", ()),
+    ErrorEntry(
+        STORAGE_ERROR,
+        "StorageError",
+        "The store could not do what was asked of it, or the queue is quarantined: its rows cannot "
+        "be read, and `fila explain` says why.",
+        (),
+    ),
     ErrorEntry(NOT_A_DLQ, "NotADLQ", "The queue is not a dead letter queue.", ()),
     ErrorEntry(
         PARENT_QUEUE_NOT_FOUND,

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from fila.core import load, rows
-from fila.core.command import Ack, Consume, Expire
+from fila.core import rows
+from fila.core.command import Ack, Expire
 from fila.core.entry import ATTEMPTS, message_id
 from fila.core.rejection import OK, Rejection
 from fila.core.row_batch import PUT_LEASE, RowBatch
@@ -272,19 +272,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
 # --- rows that are not what they should be
 
 
-def test_a_count_without_its_messages_is_noticed() -> None:
-    turns = Turns()
-    turns.create("q")
-    turns.enqueue("q", count=2)
-    ((key, _), _) = turns.rows(rows.MESSAGES)
-    turns.store.write([RowBatch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
-    ((key, _),) = turns.rows(rows.MESSAGES)
-    turns.store.write([RowBatch(1, 99, [(8 | rows.MESSAGES, key, b"")])])
-    again = turns.restart()
-    with pytest.raises(AssertionError, match="counts messages the store lacks"):
-        again.consume("q")
-
-
 def test_a_stored_lease_whose_messages_are_gone_does_not_keep_the_broker_busy() -> None:
     turns = Turns()
     turns.create("q")
@@ -311,42 +298,6 @@ def test_the_weight_of_a_key_with_two_lanes_is_that_of_its_newest_message(delay_
     turns.enqueue("q", b"a", weight=5, throttle=(b"t",), delay_ms=delay_ms)
     assert turns.queue("q").keys[b"a"].weight == 5
     assert turns.restart().queue("q").keys[b"a"].weight == 5
-
-
-# --- groups that move
-
-
-def test_an_unloaded_group_leaves_no_trace_in_memory() -> None:
-    turns = Turns()
-    turns.create("q")
-    turns.create("stays")
-    turns.limit("t", 0, 1)
-    turns.enqueue("q", count=5, throttle=(b"t",))
-    turns.enqueue("q", delay_ms=1_000)
-    turns.enqueue("stays", count=2)
-    turns.consume("q", prefetch=3)
-    state = turns.machine.state
-    load.unload_group(state, turns.queue("q").group.number)
-    assert set(state.queues) == {"stays", "stays.dlq"}
-    assert turns.wait(100 * SECOND).batches == []
-    assert state.windows.bytes == sum(
-        lane.window_bytes
-        for key in turns.queue("stays").keys.values()
-        for lane in key.lanes.values()
-    )
-    assert len(turns.rows(rows.MESSAGES)) == 8
-
-
-def test_an_unloaded_group_delivers_nothing_more() -> None:
-    turns = Turns(Settings(pass_messages=1))
-    turns.create("q")
-    turns.enqueue("q", count=5)
-    _, more = turns.one_pass(Consume("q", "c", 1, 100))
-    assert more
-    load.unload_group(turns.machine.state, turns.queue("q").group.number)
-    outcome = turns.turn()
-    assert outcome.deliveries == []
-    assert outcome.batches == []
 
 
 # --- any life

@@ -70,6 +70,9 @@ def collect(books: Books, turn: Record) -> None:
         assert consumer is not None
         waits = not batch.leases and books.now < batch.wait_until_ns
         if batch.queue.stands(consumer) and (turn.more or waits):
+            if batch.queue.apart:
+                books.told += [(request, False, 0, [], 0, True) for request in batch.requests]
+                batch.requests = []
             continue
         again = False
         if batch.leases:
@@ -91,7 +94,7 @@ def collect(books: Books, turn: Record) -> None:
             one.messages,
             [message_id(entry) for entry in one.entries],
             one.expires_ns,
-            one.gone,
+            one.gone is not None,
         )
         for one in turn.batches_leased
     ]

@@ -72,7 +72,7 @@ def follow(books: Books, delivery: Delivery) -> None:
         earlier = lane.before(message, now)
         if earlier is not None:
             raise Violation("lane order", f"{_short(message)} goes before {_short(earlier)}")
-        if len(key.lanes) > 1:
+        if len(key.lanes) > 1 and not queue.apart:
             _check_oldest_lane(books, message)
         waits.check(message, wait, now, books.tokens)
         if books.journal:

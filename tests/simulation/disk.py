@@ -90,16 +90,7 @@ def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
     )
     _same("rebuilt queues", new.queues.keys(), old.queues.keys())
     for name, queue in old.queues.items():
-        again = new.queues[name]
-        _same(f"rebuilt {name}", _numbers(again), _numbers(queue))
-        for key in queue.keys.values():
-            for lane in key.lanes.values():
-                twin = again.keys[key.name].lanes.get(lane.throttle_keys)
-                if twin is None:
-                    raise Violation("rebuilt", f"lane {lane.number} of {name} is forgotten")
-                if lane.pending or lane.leased:
-                    _same(f"rebuilt weight of {name}/{key.name!r}", twin.key.weight, key.weight)
-                _same(f"rebuilt lane of {name}/{key.name!r}", _lane(twin), _lane(lane))
+        check_rebuilt_queue(queue, new.queues[name])
     for throttle_key, bucket in old.buckets.items():
         levels = (
             level_of(bucket, max(old.now, new.now)),
@@ -107,6 +98,19 @@ def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
         )
         if new.now >= old.now and abs(levels[0] - levels[1]) > TOLERANCE:
             raise Violation("rebuilt", f"{throttle_key!r}: {levels[0]} tokens became {levels[1]}")
+
+
+def check_rebuilt_queue(queue: Queue, again: Queue) -> None:
+    name = queue.name
+    _same(f"rebuilt {name}", _numbers(again), _numbers(queue))
+    for key in queue.keys.values():
+        for lane in key.lanes.values():
+            twin = again.keys[key.name].lanes.get(lane.throttle_keys)
+            if twin is None:
+                raise Violation("rebuilt", f"lane {lane.number} of {name} is forgotten")
+            if lane.pending or lane.leased:
+                _same(f"rebuilt weight of {name}/{key.name!r}", twin.key.weight, key.weight)
+            _same(f"rebuilt lane of {name}/{key.name!r}", _lane(twin), _lane(lane))
 
 
 def _check_keys(auditor: Auditor, store: MemoryStore, numbers: dict[int, str]) -> None:

@@ -151,6 +151,8 @@ def expect_delivered(
     )
     _same("delivered: key_pending", event.key_pending, key.pending - 1)
     _same("delivered: since", event.since_ns, message.since_ns)
+    if queue.apart:
+        return  # its ring lacks a key whose rows cannot be read
     sure = [one for one in queue.keys.values() if one.sure_lanes]
     ready = [one for one in queue.keys.values() if one.ready_lanes]
     weights = sum(one.weight for one in sure), sum(one.weight for one in ready)

@@ -130,7 +130,7 @@ def delivered(key: Key, quantum: int) -> None:
         apart = key.sure_lanes == 0 or _alone(queue, key)
         queue.visit_run = 0 if apart else queue.visit_run + 1
         if queue.visit_run > max(key.heaviest, queue.visit_weight) * quantum:
-            raise Violation(PROMISE, f"{_name(key)} has a visit of more than {queue.visit_run - 1}")
+            _broken(queue, f"{_name(key)} has a visit of more than {queue.visit_run - 1}")
     queue.visit_joins = queue.joins
     if key.index < MEASURED and key in queue.ring:
         _measure(queue, key, quantum)
@@ -212,8 +212,8 @@ def _float(queue: Queue, key: Key) -> None:
 def _leave_visit(queue: Queue, visited: Key) -> None:
     if queue.visit_exact:
         if queue.visit_left > 0 and visited.sure_lanes:
-            raise Violation(
-                PROMISE,
+            _broken(
+                queue,
                 f"the visit of {_name(visited)} (weight {queue.visit_weight}) ends "
                 f"{queue.visit_left} messages early",
             )
@@ -234,15 +234,15 @@ def _begin_visit(queue: Queue, key: Key, quantum: int) -> None:
         first = next(iter(ring))
         if key in ring:
             if first is not key:
-                raise Violation(PROMISE, f"{_name(key)} is served before {_name(first)}")
+                _broken(queue, f"{_name(key)} is served before {_name(first)}")
         elif key in first.passed:
-            raise Violation(PROMISE, f"{_name(key)} has two visits and {_name(first)} none")
+            _broken(queue, f"{_name(key)} has two visits and {_name(first)} none")
         else:
             first.passed.add(key)
     for waiting in queue.floating:
         if waiting is not key:
             if key in waiting.passed:
-                raise Violation(PROMISE, f"{_name(key)} has two visits and {_name(waiting)} none")
+                _broken(queue, f"{_name(key)} has two visits and {_name(waiting)} none")
             waiting.passed.add(key)
     key.passed = set()
     queue.visit_key = key
@@ -272,10 +272,11 @@ def _widen(span: list[float], step: float, bound: int, key: Key, other: Key) -> 
     span[1] = min(span[1], span[0])
     span[2] = max(span[2], span[0])
     if span[2] - span[1] > bound + 1e-9:
-        raise Violation(
-            "fair share",
+        _broken(
+            key.queue,
             f"served/weight of {_name(key)} and {_name(other)} differs by "
             f"{span[2] - span[1]:.3f}, more than is owed ({bound})",
+            "fair share",
         )
 
 
@@ -293,6 +294,12 @@ def _alone(queue: Queue, key: Key | None) -> bool:
     """Whether no other key surely takes part: then one visit of this one follows the other."""
     others = len(queue.ring) + len(queue.floating)
     return others == (key in queue.ring or key in queue.floating)
+
+
+def _broken(queue: Queue, how: str, promise: str = PROMISE) -> None:
+    """Of a queue that is being quarantined nothing of the order is promised."""
+    if not queue.apart:
+        raise Violation(promise, how)
 
 
 def _name(key: Key) -> str:

@@ -151,6 +151,11 @@ class Jobs:
             moved = 0
             if there and dlq.pending and job.left:
                 command, reply = own.popleft() if own else (None, None)
+                if not isinstance(command, Redrive) and dlq.apart:
+                    own.extendleft([Applied(command, reply)] if command is not None else [])
+                    self.redrives.remove(job)
+                    answers.append((job.asked.number, job.moved))
+                    continue
                 if not isinstance(command, Redrive):
                     raise Violation("redrive", f"job {job.asked.number} takes no step")
                 same("queue of a redrive's step", command.queue, dlq.name)

@@ -276,6 +276,7 @@ class Batch:
 
 class Queue:
     __slots__ = (
+        "apart",
         "batches",
         "benched",
         "connections",
@@ -319,6 +320,7 @@ class Queue:
         self.keys: dict[bytes, Key] = {}
         self.keys_pending = 0
         self.pending = 0
+        self.apart = False  # quarantined with this turn: a lane may have dropped out of it
         self.leased: dict[bytes, Message] = {}
         self.leases: dict[int, Lease] = {}  # the first runs out first
         self.consumers: dict[str, Consumer] = {}

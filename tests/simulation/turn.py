@@ -57,6 +57,7 @@ Hooked = tuple[str, list[FailedItem]]  # a queue, and what its failure hook was 
 class Record:
     __slots__ = (
         "answers",
+        "apart",
         "batches_leased",
         "deadline_ns",
         "deliveries",
@@ -85,6 +86,7 @@ class Record:
         self.waits = False  # for a commit: nothing more was handed out
         self.deadline_ns = 0  # when the next turn was wanted after this one
         self.wrote = False
+        self.apart: set[str] = set()  # queues that were quarantined with it
 
     def close(self, effects: Effects, more: bool, waits: bool, deadline_ns: int) -> None:
         self.deliveries = effects.deliveries

@@ -112,8 +112,40 @@ TURN_FAULTS = [
     ),
     fault(
         "a deleted queue leaves its messages on the disk",
-        "fila.core.catalogue:_remove_queue",
-        "ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))",
+        "fila.core.catalogue:_delete_rows",
+        '(rows.MESSAGES, (b"",)),',
+        "",
+    ),
+    # --- quarantine
+    fault(
+        "a queue is quarantined without its dead-letter queue",
+        "fila.core.quarantining:set_apart",
+        "_set_kin_apart(state, queue.name, since_ns)",
         "pass",
+    ),
+    fault(
+        "a quarantined queue is said not to exist",
+        "fila.core.state:State.no_queue",
+        "queue_not_found(name) if one is None else refused(one)",
+        "queue_not_found(name)",
+    ),
+    fault(
+        "lanes of a quarantined queue stay among the idle ones",
+        "fila.core.catalogue:forget_queue",
+        "state.idle.pop(lane, None)",
+        "pass",
+    ),
+    fault(
+        "what a turn did to a queue it quarantines is not written",
+        "fila.core.machine:Machine.take",
+        "for group in state.dirty_groups]",
+        "for group in state.dirty_groups if group not in state.damaged or group.ops.clear()]",
+    ),
+    fault(
+        "one damaged group keeps the others from loading",
+        "fila.core.load:_try_group",
+        "quarantining.set_apart(state, group, cause_of(error), state.now, error)",
+        "[quarantining.set_apart(state, one, cause_of(error), state.now, error)\n"
+        "            for one in [*state.groups.values()] if one.number >= group.number]",
     ),
 ]

@@ -31,12 +31,13 @@ from fila.core.machine import Machine
 from fila.core.row_batch import RowBatch
 from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
-from fila.storage.contract import StoreError
+from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.memory import MemoryStore
 
 from . import comparing, deliveries, disk, profile
 from .auditor import Auditor
 from .clients import Clients
+from .damage import Damage
 from .hooks import DrawnHooks
 from .pages import PageReader
 from .profile import Profile
@@ -72,6 +73,7 @@ class World:
         self.settings = self.profile.settings
         self.clock_ns = START_NS
         self.store = MemoryStore()
+        self.damage = Damage(seed)
         self.clients = Clients(rng)
         self.workload = Workload(rng, self.profile, self.clients)
         self.hooks = DrawnHooks(self.workload, self.profile.hooked)
@@ -144,18 +146,27 @@ class World:
         try:
             self._move_syncs(may_die)
             self.reader.watch(self.machine)
+            if may_die:
+                self.damage.before_turn(self.machine, self.store)
             turn.begin(self.clock_ns)
             ask()
             self._move_syncs(may_die)
             redriving = any(turn.redriving(name) for name in self.machine.state.queues)
             turn.end()
             self._move_syncs(may_die)
-            if self.dies or self.fate < self.profile.crashes:
+            apart = self.damage.after_turn(self.machine, self.store)
+            if self.dies or apart or self.fate < self.profile.crashes:
                 raise Died(self._power_cut())
+        except StoreDamagedError as error:
+            self.damage.stopped(self.machine, self.store, error)
+            self._restart(lost=0, whole=False)
+            return
         except Died as died:
+            self.store.unreadable = set()
             # A turn that was under way is ahead of the disk; so is one whose write was refused.
             behind = turn.is_open or self.store.before_write is not None
-            self._restart(died.lost, whole=not died.lost and not behind)
+            whole = not died.lost and not behind and not self.machine.view.quarantined
+            self._restart(died.lost, whole)
             return
         if self.look_inside:
             self.reader.check(self.record, redriving)
@@ -173,6 +184,7 @@ class World:
         record.close(effects, turn.more, turn.waits_for_commit, turn.due_ns())
         leaving_bytes = sum([one.delivered_bytes() for one in self.unreleased])
         deliveries.check_bytes(self.settings, record, leaving_bytes)
+        record.apart = set(self.machine.view.quarantined)
         weight = record.weight()
         self.events += weight
         self.stored_max = max(self.stored_max, weight)
@@ -297,6 +309,8 @@ class World:
         self.clock_ns = self._time_after_restart()
         before = self.machine
         self._change_settings()
+        if self.look_inside:
+            self.damage.at_start(self.store, self.settings, self.clock_ns)
         self._start()
         self.auditor.restart(self.clock_ns)
         if self.machine.state.now != self.auditor.now:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.core.browse import Page, StoredPage
+from fila.core.reader import StoreDamagedError
 from fila.core.rejection import OK, Rejection, invalid_value
 from fila.security.permission import CONSUME
 from fila.wire import bodies as b
@@ -75,14 +76,11 @@ def page(session: Session, request: b.BrowsePage) -> tuple[str, Page] | Rejectio
     queue = _browsed(session, request)
     if isinstance(queue, Rejection):
         return queue
-    return queue, session.browser.page(
-        request.snapshot,
-        request.start,
-        request.end,
-        request.states,
-        request.max_messages,
-        request.max_bytes,
-    )
+    bounds = (request.start, request.end, request.states, request.max_messages, request.max_bytes)
+    try:
+        return queue, session.browser.page(request.snapshot, *bounds)
+    except StoreDamagedError as error:
+        return session.broker.set_apart(error)
 
 
 def stored_page(session: Session, request: b.BrowsePage) -> tuple[str, StoredPage] | Rejection:
@@ -90,9 +88,11 @@ def stored_page(session: Session, request: b.BrowsePage) -> tuple[str, StoredPag
     queue = _browsed(session, request)
     if isinstance(queue, Rejection):
         return queue
-    return queue, session.browser.stored_page(
-        request.snapshot, request.start, request.end, request.max_messages, request.max_bytes
-    )
+    bounds = (request.start, request.end, request.max_messages, request.max_bytes)
+    try:
+        return queue, session.browser.stored_page(request.snapshot, *bounds)
+    except StoreDamagedError as error:
+        return session.broker.set_apart(error)
 
 
 def _browsed(session: Session, request: b.BrowsePage) -> str | Rejection:

@@ -9,6 +9,7 @@ ids and time. A fault stops the process; it is never ignored.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from fila.broker.outbox import Outbox, Recorder, Sink, Watcher
 from fila.broker.overrides import fault_of, limits_of, override_of
 from fila.broker.rota import Rota
 from fila.broker.telling import Telling
-from fila.core import rejection
+from fila.core import quarantine, rejection
 from fila.core.command import (
     Ack,
     AckBatch,
@@ -46,6 +47,7 @@ from fila.core.command import (
 )
 from fila.core.effect import BatchLeased
 from fila.core.machine import Machine
+from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
 from fila.core.turn import Committer, Turn
 from fila.core.verdict import Assignment
@@ -53,6 +55,8 @@ from fila.hooks.contract import HookError, Hooks, QueueHookStats
 
 if TYPE_CHECKING:
     from fila.broker.lease_requests import Wanted
+
+log = logging.getLogger("fila.broker")
 
 __all__ = ["Broker", "Recorder", "Sink", "Watcher"]
 
@@ -93,6 +97,9 @@ class Broker:
         self._leases_asked = 0
         self._connections = 0
         self._consumers = 0
+        self._quarantined = machine.view.quarantined
+        self._known_apart: set[str] = set()  # those the log tells of
+        self._tell_quarantined()
         self.begin()  # leases that ran out while the broker was down
 
     @property
@@ -142,6 +149,17 @@ class Broker:
             self.stop()
             self._on_fault(error)
 
+    def set_apart(self, error: StoreDamagedError) -> Rejection:
+        """A queue's rows cannot be read, and nothing was changed yet: it is quarantined with this
+        turn's end. Raises if that is not so, or not one queue's matter. What to tell who asked."""
+        if not self._stopped:
+            self.begin()
+            refused = self._machine.set_apart(error)
+            if refused is not None:
+                return refused
+            self.fault(error)
+        raise error
+
     @property
     def stopped(self) -> bool:
         """Whether nothing is applied, committed or sent any more."""
@@ -163,6 +181,8 @@ class Broker:
         try:
             more = len(self.telling) > 0 and self.telling.step()
             due_ns = self._turn.end()
+            if len(self._quarantined) > len(self._known_apart):
+                self._tell_quarantined()
             if self.rota.waiting:
                 self.begin()
                 self.rota.serve()
@@ -172,6 +192,12 @@ class Broker:
                 self._arm(due_ns)
         except BaseException as error:
             self.fault(error)
+
+    def _tell_quarantined(self) -> None:
+        for name, one in self._quarantined.items():
+            if name not in self._known_apart:
+                log.error(quarantine.refused(one).message)
+        self._known_apart = set(self._quarantined)
 
     def _arm(self, at_ns: int) -> None:
         """Wake for what is due next; nothing polls. A timer that would ring too early is left
@@ -200,7 +226,7 @@ class Broker:
         message was refused: its hook has no verdict, and the queue's fail mode is `reject`."""
         self.begin()
         if not self._machine.view.has_queue(queue):
-            return rejection.queue_not_found(queue)
+            return self._machine.view.no_queue(queue)
         assignments = self._turn.assign(queue, bodies)
         refused = self._hooks.refused(queue)
         if not refused:
@@ -217,7 +243,7 @@ class Broker:
         known already."""
         self.begin()
         if not self._machine.view.has_queue(queue):
-            return rejection.queue_not_found(queue)
+            return self._machine.view.no_queue(queue)
         if not self._hooks.has_on_enqueue(queue):
             return self._store_with(queue, messages, [assignment_of(one) for one in messages])
         assignments = self._turn.assign(queue, [one.body for one in messages])
@@ -315,7 +341,11 @@ class Broker:
         self, queue: str, ids: list[bytes], errors: list[str], connection: int
     ) -> list[int] | Rejection:
         self.begin()
-        return self._turn.apply(self._turn.nack(queue, ids, errors, connection))
+        try:
+            command = self._turn.nack(queue, ids, errors, connection)  # its hook has them read
+        except StoreDamagedError as error:
+            return self.set_apart(error)
+        return self._turn.apply(command)
 
     def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
         """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""

@@ -64,7 +64,7 @@ class Browser:
             return invalid_value("ttl_ms", f"{ttl_ms} is more than {limits.ttl_ms_max}")
         view = self._broker.machine.view
         if not view.has_queue(queue):
-            return rejection.queue_not_found(queue)
+            return view.no_queue(queue)
         self._sweep()
         if len(self._open) >= limits.snapshots_max:
             return Rejection(

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from fila.core import rejection
 from fila.core.command import TOLD_COUNTED, TOLD_ENTRIES
 from fila.core.effect import BatchLeased
 from fila.core.rejection import Rejection
@@ -137,8 +136,8 @@ class LeaseRequests:
             self._telling.ask(self, request)
             return None
         self._waiting.pop(request, None)
-        if leased.gone:
-            return request.done(rejection.queue_not_found(request.queue))
+        if leased.gone is not None:
+            return request.done(leased.gone)
         return request.done(leased._replace(again=False) if request.fresh else leased)
 
     def _read_ended(self) -> None:

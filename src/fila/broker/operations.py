@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import batch_operations, key_operations, queue_operations
+from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection, invalid_value
 from fila.error_codes import FORBIDDEN
 from fila.security.permission import CONSUME
@@ -45,10 +46,13 @@ def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
     if refused is not None:
         return session.refused(operation.text(row.action, fields), refused)
     later = LATER.get(type(request))
-    if later is not None:
-        answer: Any = later(session, request, done)
-    else:
-        answer = AT_ONCE[type(request)](session, request)
+    try:
+        if later is not None:
+            answer: Any = later(session, request, done)
+        else:
+            answer = AT_ONCE[type(request)](session, request)
+    except StoreDamagedError as error:
+        answer = session.broker.set_apart(error)
     if isinstance(answer, Rejection):
         if answer.code == FORBIDDEN:  # what only the handler could find out
             session.refused(operation.text(row.action, fields), answer)

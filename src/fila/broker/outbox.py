@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from fila.core import rejection
 from fila.core.effect import BatchLeased, Delivery
 from fila.core.effects import Effects
 from fila.core.rejection import Rejection
@@ -96,8 +95,7 @@ class Outbox:
         for ended in effects.ended:
             to = self.sinks.pop(ended.consumer.id, None)
             if to is not None:
-                gone = rejection.queue_not_found(ended.consumer.queue.name)
-                to.consumer_ended(ended.consumer.id, gone)
+                to.consumer_ended(ended.consumer.id, ended.why)
                 dirty[to] = None
         for sink in dirty:
             sink.flush()

@@ -18,7 +18,7 @@ from fila.core import rows
 from fila.core.entry import STAMP, Entry, entry_of, had_delay, key_in_queue, lane_prefix_of
 from fila.core.lane import Lane
 from fila.core.queue import Queue
-from fila.core.reader import Reader
+from fila.core.reader import Reader, missing
 
 BROWSE_READY: Final = 1
 BROWSE_DELAYED: Final = 2
@@ -148,7 +148,8 @@ class Snapshot:
         lane = self._lanes.get(prefix)
         if lane is None:
             value = self._reader.get(rows.STATE, rows.LANE_PREFIX + prefix)
-            assert value is not None, f"lane row {prefix.hex()} is missing"
+            if value is None:
+                raise missing("a lane", rows.MESSAGES, prefix)
             lane = self._lanes[prefix] = rows.read_lane(value)
             if len(self._lanes) > 4_096:
                 self._lanes = {prefix: lane}

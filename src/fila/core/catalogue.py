@@ -7,7 +7,7 @@ from fila.core.bucket import Bucket
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
 from fila.core.lane import LANE_EMPTY, LANE_PARKED
-from fila.core.lease_batch import forget_queue
+from fila.core.lease_batch import forget_batches
 from fila.core.queue import DLQ_SUFFIX, Group, Queue
 from fila.core.readiness import arm_bucket, leave_line, make_ready
 from fila.core.rejection import Rejection, invalid_value
@@ -19,6 +19,7 @@ from fila.core.row_batch import (
     PUT,
     PUT_QUEUE,
     PUT_STATE,
+    Op,
 )
 from fila.core.rows import QueueRow
 from fila.core.state import State
@@ -33,6 +34,9 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
         return invalid_value("queue name", why)
     if name in state.queues:
         return Rejection(rejection.QUEUE_ALREADY_EXISTS, f'queue "{name}" already exists')
+    for taken in (name, name + DLQ_SUFFIX):
+        if taken in state.quarantined:
+            return state.no_queue(taken)
     visibility_ms = command.visibility_ms or settings.visibility_ms_default
     if visibility_ms < settings.visibility_ms_min:
         return invalid_value(
@@ -45,7 +49,7 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
             "visibility timeout",
             f"{visibility_ms} ms is too long; the longest is {settings.visibility_ms_max} ms",
         )
-    if len(state.queues) + 2 > settings.queues_max:
+    if len(state.queues) + len(state.quarantined) + 2 > settings.queues_max:
         return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
     group = Group(state.next_queue)
     state.groups[group.number] = group
@@ -69,7 +73,7 @@ def delete_queue(state: State, command: DeleteQueue) -> Rejection | None:
     name = command.queue
     queue = state.queues.get(name)
     if queue is None:
-        return rejection.queue_not_found(name)
+        return _delete_quarantined(state, name)
     group = queue.group
     _remove_queue(state, queue)
     dlq = state.queues.get(name + DLQ_SUFFIX)
@@ -81,8 +85,32 @@ def delete_queue(state: State, command: DeleteQueue) -> Rejection | None:
         del state.groups[group.number]
         ops = state.ops(state.groups[0])
         ops.extend(group.ops)
-        prefix = rows.LEDGER_PREFIX + rows.queue_prefix(group.number)
-        ops.append((DELETE_RANGE | rows.STATE, prefix, rows.after(prefix)))
+        _delete_group_rows(ops, group.number)
+    return None
+
+
+def _delete_quarantined(state: State, name: str) -> Rejection | None:
+    """Drop the rows of a queue that is not in memory, and those of its dead-letter queue."""
+    one = state.quarantined.get(name)
+    if one is None:
+        return rejection.queue_not_found(name)
+    if not one.number:
+        return Rejection(
+            rejection.STORAGE_ERROR,
+            f'queue "{name}" cannot be deleted: its own record cannot be read ({one.cause}), so it '
+            "is not known which messages are its; `fila-server --salvage DIR` keeps them",
+        )
+    ops = state.ops(state.groups[0])
+    group = [other for other in state.quarantined.values() if other.group == one.group]
+    gone = [other for other in group if other.name in (name, name + DLQ_SUFFIX)]
+    for other in gone:
+        del state.quarantined[other.name]
+        _delete_rows(ops, other.number)
+        ops.append((DELETE_QUEUE, other.name.encode(), b""))
+        if state.journal:
+            state.events.append(Event(state.now, effect.EVENT_QUEUE_DELETED, other.name))
+    if len(gone) == len(group):
+        _delete_group_rows(ops, one.group)
     return None
 
 
@@ -193,6 +221,16 @@ def _add_queue(
 
 
 def _remove_queue(state: State, queue: Queue) -> None:
+    """Its memory and its rows. Operations of this turn come before the deletes and go, too."""
+    forget_queue(state, queue, rejection.queue_not_found(queue.name))
+    _delete_rows(state.ops(queue.group), queue.number)
+    state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
+    if state.journal:
+        state.events.append(Event(state.now, effect.EVENT_QUEUE_DELETED, queue.name))
+
+
+def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
+    """The queue is in memory no more; who consumes it or waits for a batch is told why."""
     group = queue.group
     del state.queues[queue.name]
     group.queues.remove(queue)
@@ -204,6 +242,8 @@ def _remove_queue(state: State, queue: Queue) -> None:
             state.deadlines.disarm(lane)
             state.windows.unflushed.pop(lane, None)
             state.idle.pop(lane, None)
+            if lane.later is not None:
+                lane.later.forget()
             lane.forgotten = True
             lane.state = LANE_EMPTY
             leave_line(lane)
@@ -216,24 +256,26 @@ def _remove_queue(state: State, queue: Queue) -> None:
     if queue.touched:
         state.touched.remove(queue)
         queue.touched = False
-    forget_queue(state, queue)
+    forget_batches(state, queue, why)
     for consumer in queue.consumers.values():
         consumer.gone = True
-        state.ended.append(Ended(consumer))
-    # Pending operations of this turn come before the range deletes, and go with them.
-    prefix = rows.queue_prefix(queue.number)
-    end = rows.after(prefix)
-    lanes = rows.LANE_PREFIX + prefix
-    ops = state.ops(group)
-    ops.append((DELETE_RANGE | rows.MESSAGES, prefix, end))
-    ops.append((DELETE_RANGE | rows.LEASES, prefix, end))
-    ops.append((DELETE_RANGE | rows.STATE, lanes, rows.after(lanes)))
-    batches = rows.OPEN_BATCH_PREFIX + prefix
-    ops.append((DELETE_RANGE | rows.STATE, batches, rows.after(batches)))
-    for kind in (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX):
-        ops.append((DELETE_RANGE | rows.IDEMPOTENCY, kind + prefix, rows.after(kind + prefix)))
-    pauses = rows.PAUSE_PREFIX + prefix
-    ops.append((DELETE_RANGE | rows.STATE, pauses, rows.after(pauses)))
-    state.ops(state.groups[0]).append((DELETE_QUEUE, queue.name.encode(), b""))
-    if state.journal:
-        state.events.append(Event(state.now, effect.EVENT_QUEUE_DELETED, queue.name))
+        state.ended.append(Ended(consumer, why))
+
+
+def _delete_rows(ops: list[Op], queue: int) -> None:
+    """Everything that is stored under the queue's number."""
+    prefix = rows.queue_prefix(queue)
+    for family, kinds in (
+        (rows.MESSAGES, (b"",)),
+        (rows.LEASES, (b"",)),
+        (rows.STATE, (rows.LANE_PREFIX, rows.OPEN_BATCH_PREFIX, rows.PAUSE_PREFIX)),
+        (rows.IDEMPOTENCY, (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX)),
+    ):
+        for kind in kinds:
+            ops.append((DELETE_RANGE | family, kind + prefix, rows.after(kind + prefix)))
+
+
+def _delete_group_rows(ops: list[Op], group: int) -> None:
+    ledger = rows.LEDGER_PREFIX + rows.queue_prefix(group)
+    ops.append((DELETE_RANGE | rows.STATE, ledger, rows.after(ledger)))
+    ops.append((DELETE_STATE, rows.quarantine_key(group), b""))

@@ -15,14 +15,14 @@ it heads its lane its time counts as own backlog.
 
 from __future__ import annotations
 
-from fila.core import rows
+from fila.core import quarantining, rows
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.effect import Delivery
 from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
 from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
 from fila.core.lease import Consumer, Lease
-from fila.core.pending import complete, fill_window
+from fila.core.pending import complete
 from fila.core.queue import Queue
 from fila.core.readiness import leave_line, make_unready, park, wake_waiters
 from fila.core.row_batch import PUT_LEASE
@@ -127,8 +127,11 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
         if not window:
-            fill_window(state, lane)  # the first look at it since a restart
-            assert window, f"lane {lane.number} of {queue.name} counts messages the store lacks"
+            quarantining.page(state, lane)  # the first look at it since a restart
+            if not window:
+                make_unready(state, lane, LANE_EMPTY)
+                quarantining.lacks(state, lane)
+                continue
         throttled_ns = lane.throttled_ns
         turn = active_ns - lane.head_active_ns
         freed = 0
@@ -165,7 +168,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     windows.bytes -= lane.window_bytes
                     lane.window_bytes = 0
                     freed = -ENTRY_BYTES * taken
-                    fill_window(state, lane)
+                    quarantining.page(state, lane)
                 if not window:
                     lane_state = LANE_EMPTY
                     break
@@ -230,6 +233,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             if deficit <= 0:
                 ring.head = key.after
         else:
+            if lane.pending and lane_state == LANE_EMPTY:
+                quarantining.lacks(state, lane)
             if key.pending == 0:
                 queue.keys_pending -= 1
             if deficit <= 0 and key.others:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from fila.core.entry import Entry
 from fila.core.lane import Lane
 from fila.core.lease import Consumer
+from fila.core.rejection import Rejection
 from fila.core.waits import Waits
 
 
@@ -27,7 +28,7 @@ class BatchLeased(NamedTuple):
 
     `unread`: it has messages that are not told here, because they came over several turns, or
     another request is told of them. Whoever wants them asks for the batch again, which is open now.
-    `gone`: its queue was deleted meanwhile."""
+    `gone`: why its queue is not served any more."""
 
     request: int
     queue: str
@@ -38,14 +39,15 @@ class BatchLeased(NamedTuple):
     entries: list[Entry]
     lanes: list[Lane]
     rows: list[tuple[bytes, bytes]]
-    gone: bool = False
+    gone: Rejection | None = None
     unread: bool = False
 
 
 class Ended(NamedTuple):
-    """A consumer whose queue is gone."""
+    """A consumer whose queue is not served any more, and why."""
 
     consumer: Consumer
+    why: Rejection
 
 
 EVENT_ENQUEUED: Final = "enqueued"

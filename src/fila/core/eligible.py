@@ -13,6 +13,7 @@ from fila.core.entry import ID_AT, KEY, STALL_NS, STAMP, entry_of
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
 from fila.core.later import UNKNOWN, Later
+from fila.core.reader import StoreDamagedError
 
 __all__ = ["UNKNOWN", "eligible", "eligible_in", "with_others"]
 
@@ -64,7 +65,13 @@ def _look(lane: Lane, later: Later, now: int) -> None:
         if now < shared.not_before_ns:
             return
         first = max(lane.horizon + b"\0", lane.prefix + start.to_bytes(8, "big"))
-        stored = shared.reader.scan(rows.MESSAGES, first, rows.after(lane.prefix), _ROWS, _BYTES)
+        try:
+            stored = shared.reader.scan(
+                rows.MESSAGES, first, rows.after(lane.prefix), _ROWS, _BYTES
+            )
+        except StoreDamagedError:
+            later.lose()  # it is only a number; delivery meets the damage itself
+            return
         shared.read_rows(len(stored), now)
         complete = (
             len(stored) < _ROWS and sum([len(key) + len(row) for key, row in stored]) < _BYTES

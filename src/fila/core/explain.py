@@ -14,6 +14,7 @@ from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, mess
 from fila.core.fairness import FairnessKey
 from fila.core.forecast import RECENT_NS, forecast
 from fila.core.pause import Pause
+from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection
 from fila.core.state import State
@@ -45,7 +46,8 @@ def explain(
     """A message, or without one the head of a key, or without either the keys that wait longest."""
     queue = state.queues.get(name)
     if queue is None:
-        return rejection.queue_not_found(name)
+        one = state.quarantined.get(name)
+        return state.no_queue(name) if one is None else _quarantined(state, one)
     document = about_queue(state, queue)
     key = queue.keys.get(fairness_key) if fairness_key is not None else None
     if message_id is not None:
@@ -64,7 +66,13 @@ def explain(
 
 def overview(state: State, names: list[str]) -> list[Document]:
     """These queues in short."""
-    return [about_queue(state, state.queues[name]) for name in names if name in state.queues]
+    found = []
+    for name in names:
+        if name in state.queues:
+            found.append(about_queue(state, state.queues[name]))
+        elif name in state.quarantined:
+            found.append(about_quarantined(state, state.quarantined[name]))
+    return found
 
 
 def about_queue(state: State, queue: Queue) -> Document:
@@ -87,7 +95,30 @@ def about_queue(state: State, queue: Queue) -> Document:
         "rate_per_second": round(queue.service.since(now - RECENT_NS, now).per_second(), 3),
         "paused": _pause(queue.pause),
         "paused_keys": len(queue.key_pauses),
+        "quarantined": None,
     }
+
+
+def about_quarantined(state: State, one: Quarantined) -> Document:
+    """Like any queue, and nothing is known of it but why it is not served."""
+    counts = "depth in_flight active_keys consumers ready_consumers credit"
+    counters = "delivered enqueued acked purged"
+    return {
+        "queue": one.name,
+        "now_ms": state.now // MS,
+        **dict.fromkeys([*counts.split(), *counters.split()], 0),
+        "rate_per_second": 0.0,
+        "paused": None,
+        "paused_keys": 0,
+        "quarantined": {"since_ms": one.since_ns // MS, "cause": one.cause},
+    }
+
+
+def _quarantined(state: State, one: Quarantined) -> Document:
+    document = about_quarantined(state, one)
+    document["keys"] = []
+    document["sentence"] = refused(one).message + "."
+    return document
 
 
 def about_key(state: State, queue: Queue, name: bytes) -> Document:

@@ -22,6 +22,7 @@ from fila.core.machine import Machine
 from fila.core.policy import Policy
 from fila.core.purging import Purgeable
 from fila.core.queue import DLQ_SUFFIX, Queue
+from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
 
 Done = Callable[[int], None]
@@ -110,7 +111,12 @@ class Jobs:
             return True
         machine = self._machine
         step = machine.state.settings.redrive_messages
-        entries = machine.oldest(job.queue.name, min(step, job.left))
+        try:
+            entries = machine.oldest(job.queue.name, min(step, job.left))
+        except StoreDamagedError as error:
+            if machine.set_apart(error) is None:
+                raise
+            return True
         moved = 0
         if entries:
             parent = job.parent.name

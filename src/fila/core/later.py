@@ -17,6 +17,7 @@ from fila.core.reader import Reader
 TIMES: Final = 256  # of one lane in memory; twice as many before some are put beyond
 TIMES_MAX: Final = 262_144  # of all lanes together
 UNKNOWN: Final = -1
+_NEVER_NS: Final = 1 << 62
 _ROW_NS: Final = 50_000  # a row read for its time pauses further reading for so long
 
 
@@ -128,6 +129,12 @@ class Later:
     def forget(self) -> None:
         self._drop(self.near)
         self.near = []
+
+    def lose(self) -> None:
+        """The store cannot tell: it is not asked again."""
+        self.forget()
+        self.beyond = UNKNOWN
+        self.beyond_ns = _NEVER_NS
 
     def _cut(self, kept: int) -> None:
         """Keep only so many of the nearest times; what waits for others is counted."""

@@ -13,6 +13,7 @@ from fila.core import rows
 from fila.core.effect import BatchLeased
 from fila.core.lease import Lease, LeaseBatch
 from fila.core.queue import Queue
+from fila.core.rejection import Rejection
 from fila.core.row_batch import DELETE_STATE, PUT_STATE
 from fila.core.state import State
 
@@ -101,14 +102,14 @@ def forget(state: State, batch: LeaseBatch) -> None:
     delete_row(state, batch)
 
 
-def forget_queue(state: State, queue: Queue) -> None:
-    """The queue goes: so do its batches, and who waits for one is told."""
+def forget_batches(state: State, queue: Queue, why: Rejection) -> None:
+    """The queue goes: so do its batches, and who waits for one is told why."""
     for batch in queue.lease_batches.values():
         state.deadlines.disarm(batch)
         state.due_lease_batches.pop(batch, None)
         state.filling.pop(batch, None)
         state.patient.pop(batch, None)
         for request in batch.requests:
-            gone = BatchLeased(request, queue.name, 0, 0, False, 0, [], [], [], True)
+            gone = BatchLeased(request, queue.name, 0, 0, False, 0, [], [], [], why)
             state.batches_leased.append(gone)
     queue.lease_batches.clear()

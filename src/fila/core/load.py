@@ -1,13 +1,18 @@
-"""Rebuild the machine's memory from the store alone: at start, or when a group moves here.
+"""Rebuild the machine's memory from the store alone.
 
 Reads the catalogue, counts and leases. It reads no message that is not leased: a lane's counts tell
 where its head stands, and its rows are read when its turn comes. So the time a start takes does not
 grow with the backlog.
+
+A group that cannot be loaded is quarantined, and the others are served. Only the catalogue itself
+has to be readable: which queues there are, the runtime config and the levels of buckets.
 """
 
 from __future__ import annotations
 
-from fila.core import pausing, rows, throttle
+from typing import Final
+
+from fila.core import pausing, quarantining, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
 from fila.core.lane import DELAY_BIT, LANE_EMPTY, Lane
@@ -15,80 +20,98 @@ from fila.core.lease import Lease, LeaseBatch
 from fila.core.ledger import restore
 from fila.core.machine import Machine
 from fila.core.pending import fill_window
+from fila.core.quarantining import UNREADABLE, cause_of
 from fila.core.queue import Group, Queue
-from fila.core.reader import Reader
-from fila.core.readiness import leave_line, new_head
+from fila.core.reader import Reader, StoreDamagedError
+from fila.core.readiness import new_head
 from fila.core.settings import Settings
 from fila.core.state import State
 
-_ALL = 1 << 62
+_ALL: Final = 1 << 62
+
+Ledger = list[tuple[int, rows.LedgerRow]]
 
 
 def load(reader: Reader, settings: Settings, now: int) -> Machine:
     """A machine with everything the store holds. Its time never lies before what was stored."""
     machine = Machine(reader, settings)
     state = machine.state
-    load_catalogue(state)
-    ledgers = {number: _read_ledger(reader, number) for number in state.groups}
-    seen = [row.now_ns for ledger in ledgers.values() for _, row in ledger[-1:]]
-    state.now = max([now, *seen])
-    for position, _ in ledgers[0]:
+    state.now = now
+    try:
+        own = _read_ledger(reader, 0)
+        _load_catalogue(state)
+        marked = quarantining.marked(reader)
+        ledgers = _read_ledgers(state)
+        seen = [row.now_ns for ledger in (own, *ledgers.values()) for _, row in ledger[-1:]]
+        state.now = max([now, *seen])
+        _load_buckets(state)
+    except StoreDamagedError:
+        raise
+    except UNREADABLE as error:
+        raise StoreDamagedError(f"the catalogue cannot be read: {cause_of(error)}") from error
+    for position, _ in own:
         restore(state.groups[0], position, [])
-    _load_buckets(state)
     for number, ledger in ledgers.items():
-        if number:
-            _load_group(state, state.groups[number], ledger)
+        group = state.groups.get(number)
+        if group is not None:  # else it was quarantined with another
+            _try_group(state, group, ledger, number in marked)
     return machine
 
 
-def load_catalogue(state: State) -> None:
+def _read_ledgers(state: State) -> dict[int, Ledger]:
+    """Those of all groups but the catalogue's."""
+    ledgers: dict[int, Ledger] = {}
+    for number in [number for number in state.groups if number]:
+        group = state.groups.get(number)
+        if group is None:
+            continue  # quarantined with another
+        try:
+            ledgers[number] = _read_ledger(state.reader, number)
+        except MemoryError:
+            raise
+        except Exception as error:
+            quarantining.set_apart(state, group, cause_of(error), state.now, error)
+    return ledgers
+
+
+def _try_group(state: State, group: Group, ledger: Ledger, marked: bool) -> None:
+    """Load a group, or quarantine it; one that was quarantined before is read row by row."""
+    try:
+        _load_group(state, group, ledger)
+        if marked:
+            quarantining.check_rows(state, group)
+            state.ops(state.groups[0]).append(quarantining.unmark(group.number))
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Nothing was written: what was built of it in memory goes again.
+        quarantining.set_apart(state, group, cause_of(error), state.now, error)
+
+
+def _load_catalogue(state: State) -> None:
     """Which queues there are, and the runtime config."""
     reader = state.reader
+    unreadable: dict[str, Exception] = {}
     for key, value in reader.scan(rows.STATE, rows.CONFIG_PREFIX, b"d", _ALL, _ALL):
         state.config[rows.config_name(key)] = value.decode()
     next_queue = reader.get(rows.STATE, rows.NEXT_QUEUE_KEY)
     if next_queue is not None:
         state.next_queue = int.from_bytes(next_queue, "big")
     for key, value in reader.scan(rows.QUEUES, b"", b"\xff" * 8, _ALL, _ALL):
-        row = rows.read_queue(value)
+        try:
+            row = rows.read_queue(value)
+        except UNREADABLE as error:
+            unreadable[key.decode()] = error
+            continue
+        state.next_queue = max(state.next_queue, row.number + 1, row.group + 1)
         group = state.groups.get(row.group)
         if group is None:
             group = state.groups[row.group] = Group(row.group)
         queue = Queue(key.decode(), row, group, state.now)
         state.queues[queue.name] = queue
         group.queues.append(queue)
-
-
-def load_group(state: State, number: int) -> None:
-    """The lanes and leases of one group of a running machine, whose queues are in the catalogue."""
-    _load_group(state, state.groups[number], _read_ledger(state.reader, number))
-
-
-def unload_group(state: State, number: int) -> None:
-    """Forget a group's memory; its rows stay as they are."""
-    group = state.groups.pop(number)
-    assert not group.dirty, "a group is unloaded between turns"
-    for queue in group.queues:
-        del state.queues[queue.name]
-        state.deadlines.disarm(queue)
-        state.due_queues.pop(queue, None)
-        for batch in queue.lease_batches.values():
-            state.deadlines.disarm(batch)
-            state.due_lease_batches.pop(batch, None)
-            state.filling.pop(batch, None)
-            state.patient.pop(batch, None)
-        if queue.touched:
-            state.touched.remove(queue)
-            queue.touched = False
-        state.windows.forget(queue)
-        for key in queue.keys.values():
-            for lane in key.lanes.values():
-                state.windows.bytes -= lane.window_bytes
-                state.deadlines.disarm(lane)
-                leave_line(lane)
-                state.idle.pop(lane, None)
-                for name in lane.throttle_keys:
-                    state.lanes_of_throttle[name].pop(lane, None)
+    for name, fault in unreadable.items():
+        quarantining.set_name_apart(state, name, cause_of(fault), fault)
 
 
 def _load_buckets(state: State) -> None:
@@ -101,13 +124,13 @@ def _load_buckets(state: State) -> None:
             bucket.restore(tokens, at_ns, state.now)
 
 
-def _read_ledger(reader: Reader, group: int) -> list[tuple[int, rows.LedgerRow]]:
+def _read_ledger(reader: Reader, group: int) -> Ledger:
     prefix = rows.LEDGER_PREFIX + rows.queue_prefix(group)
     found = reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL)
     return [(rows.ledger_position(key), rows.read_ledger(value)) for key, value in found]
 
 
-def _load_group(state: State, group: Group, ledger: list[tuple[int, rows.LedgerRow]]) -> None:
+def _load_group(state: State, group: Group, ledger: Ledger) -> None:
     group.queues.sort(key=lambda queue: queue.number)
     lanes: dict[tuple[int, int], Lane] = {}
     for queue in group.queues:
@@ -133,9 +156,7 @@ def _load_lanes(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) 
         queue.next_lane = max(queue.next_lane, lane_number + 1)
 
 
-def _load_ledger(
-    group: Group, lanes: dict[tuple[int, int], Lane], ledger: list[tuple[int, rows.LedgerRow]]
-) -> None:
+def _load_ledger(group: Group, lanes: dict[tuple[int, int], Lane], ledger: Ledger) -> None:
     queues = {queue.number: queue for queue in group.queues}
     for position, row in ledger:
         for number, stall_ns in row.clocks:

@@ -19,6 +19,7 @@ from fila.core import (
     leasing,
     pausing,
     purging,
+    quarantining,
     redrive,
     settlement,
 )
@@ -60,9 +61,10 @@ from fila.core.lease import LeaseBatch
 from fila.core.ledger import close_batch
 from fila.core.purging import Purgeable
 from fila.core.queue import Queue
-from fila.core.reader import Reader
+from fila.core.reader import Reader, StoreDamagedError
 from fila.core.readiness import fall_due, wake_waiters
-from fila.core.rejection import Rejection, queue_not_found
+from fila.core.rejection import Rejection
+from fila.core.row_batch import Op
 from fila.core.settings import Settings
 from fila.core.snapshot import snapshot
 from fila.core.state import State
@@ -140,7 +142,7 @@ class Machine(Applies):
         name: str = command.queue  # type: ignore[union-attr]  # every command of that table has one
         queue = state.queues.get(name)
         if queue is None:
-            return queue_not_found(name)
+            return state.no_queue(name)
         return on_queue(state, queue, command)
 
     def deliver(self) -> bool:
@@ -154,12 +156,16 @@ class Machine(Applies):
         """The turn's effects. The caller stores the batches as one before it lets anything go."""
         state = self.state
         state.write_buckets()
+        if state.damaged:
+            quarantining.mark_damaged(state)
         mentions_max = state.settings.ledger_mentions
         batches = [close_batch(group, state.now, mentions_max) for group in state.dirty_groups]
+        state.dirty_groups = []
+        if state.damaged:
+            quarantining.set_damaged_apart(state)
         effects = Effects(
             batches, state.deliveries, state.ended, state.events, state.batches_leased
         )
-        state.dirty_groups = []
         state.deliveries = []
         state.ended = []
         if state.events.spans:
@@ -234,4 +240,18 @@ class Machine(Applies):
     def purgeable(self, queue: str, fairness_key: bytes | None) -> Purgeable | Rejection:
         """What a purge of this queue, or of one of its keys, would empty now."""
         found = self.state.queues.get(queue)
-        return purging.purgeable(found, fairness_key) if found else queue_not_found(queue)
+        return purging.purgeable(found, fairness_key) if found else self.state.no_queue(queue)
+
+    # --- damage
+
+    def set_apart(self, error: StoreDamagedError) -> Rejection | None:
+        """Rows of one group cannot be read, and nothing is half done: it is quarantined with this
+        turn's end. What to tell who asked; None if it is no single group's."""
+        return quarantining.note(self.state, error)
+
+    def mark_of(self, error: StoreDamagedError) -> tuple[str, Op] | None:
+        """Which queue's rows these are, and the row that has the next start look closely at it."""
+        queue = quarantining.owner_of(self.state, error)
+        if queue is None:
+            return None
+        return queue.name, quarantining.mark(queue.group.number, self.state.now, error.cause)

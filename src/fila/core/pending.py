@@ -18,6 +18,7 @@ from fila.core.entry import (
 )
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, Lane
 from fila.core.later import Later
+from fila.core.reader import missing
 from fila.core.readiness import make_unready, new_head
 from fila.core.row_batch import PUT_MESSAGE
 from fila.core.state import MS, State
@@ -153,7 +154,8 @@ def complete(state: State, entry: Entry) -> Entry:
     body = state.windows.fresh.get(key)
     if body is None:
         value = state.reader.get(rows.MESSAGES, key)
-        assert value is not None, f"message row {key.hex()} is missing"
+        if value is None:
+            raise missing("a message", rows.MESSAGES, key)
         body = value[rows.MESSAGE_HEAD_BYTES :]
     return with_body(entry, body)
 

@@ -19,7 +19,7 @@ def parent_of(state: State, name: str) -> tuple[Queue, Queue] | Rejection:
     """The dead-letter queue of that name and the queue it belongs to."""
     dlq = state.queues.get(name)
     if dlq is None:
-        return rejection.queue_not_found(name)
+        return state.no_queue(name)
     if not name.endswith(DLQ_SUFFIX):
         return Rejection(rejection.NOT_A_DLQ, f'"{name}" is not a dead-letter queue')
     parent = state.queues.get(name[: -len(DLQ_SUFFIX)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fila.core import reader as reading
 from fila.core import rows
 from fila.core.entry import lane_prefix_of
 from fila.core.reader import Reader
@@ -35,6 +36,7 @@ def stored(reader: Reader, keys: list[bytes]) -> list[bytes]:
     missing = [key for key in keys if key not in found]
     if missing:
         for key, read in zip(missing, reader.get_many(rows.MESSAGES, missing), strict=True):
-            assert read is not None, f"leased message row {key.hex()} is missing"
+            if read is None:
+                raise reading.missing("a leased message", rows.MESSAGES, key)
             found[key] = read
     return [found[key] for key in keys]

@@ -13,6 +13,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'o' · queue u32 · batch name (UTF-8)         → open batch record
               'p' · queue u32 · u8 0                       → pause record of the queue
               'p' · queue u32 · u8 1 · fairness key        → pause record of a key
+              'q' · group u32                              → quarantine record
     idempotency
               'k' · queue u32 · key                        → known key record
               'o' · queue u32 · number u64                 → key
@@ -33,6 +34,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               · (queue u32 · lane u64 · weight u32 · pending u64 · tail u64 · head u64
                  · throttled_ns u64)*
     pause     u8 1 · since_ns u64 · active_ns u64 · len16 who · len16 reason
+    quarantine
+              u8 1 · since_ns u64 · len16 cause
 
     open      u8 1 · leased_ns u64 · expires_ns u64 · visibility_ms u64
     batch     · flags u8 (1 running out counts an attempt) · (lease u64)*
@@ -75,6 +78,7 @@ KNOWN_KEY_PREFIX: Final = b"k"
 KEY_ORDER_PREFIX: Final = b"o"
 KEY_WINDOW_PREFIX: Final = b"w"
 PAUSE_PREFIX: Final = b"p"
+QUARANTINE_PREFIX: Final = b"q"
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 LAST_ID: Final = b"\xff" * 16
@@ -98,6 +102,8 @@ _OPEN_BATCH_HEAD: Final = struct.Struct(">BQQQB")
 _KNOWN_KEY: Final = struct.Struct(">BQQ16s")
 _KEY_WINDOW: Final = struct.Struct(">BQQ")
 _PAUSE_HEAD: Final = struct.Struct(">BQQ")
+_QUARANTINE_HEAD: Final = struct.Struct(">BQ")
+_CAUSE_BYTES_MAX: Final = 1_000
 _U16: Final = struct.Struct(">H")
 _U32: Final = struct.Struct(">I")
 
@@ -160,12 +166,42 @@ def after(prefix: bytes) -> bytes:
     return number.to_bytes(len(prefix), "big")
 
 
+def owner_of(family: int, key: bytes) -> int | None:
+    """The number of the queue a row belongs to; None: no queue's, or a whole group's."""
+    if family in (MESSAGES, LEASES):
+        return owner_of_message(key)
+    if family == IDEMPOTENCY or key[:1] in (LANE_PREFIX, OPEN_BATCH_PREFIX, PAUSE_PREFIX):
+        return owner_of_state(key)
+    return None
+
+
+def kind_of(key: bytes) -> bytes:
+    """What kind of row it is, of the state and idempotency families."""
+    return key[:1]
+
+
+def owner_of_message(key: bytes) -> int:
+    """The queue's number, in the key of a message or a lease."""
+    return int.from_bytes(key[:LANE_AT], "big")
+
+
+def owner_of_state(key: bytes) -> int:
+    """The number of the queue, or of the group, in the key of a row whose first byte is its kind:
+    state and idempotency."""
+    return int.from_bytes(key[1:5], "big")
+
+
 def lease_key(queue: int, lease: int) -> bytes:
     return _QUEUE_LANE.pack(queue, lease)
 
 
 def lease_number(key: bytes) -> int:
     return int.from_bytes(key[4:12], "big")
+
+
+def leased_message(lease: bytes, tail: bytes) -> bytes:
+    """The key of a message that the lease with this key names."""
+    return lease[:LANE_AT] + tail
 
 
 def lease_row(expires_ns: int, leased_ns: int, consumer: str, keys: list[bytes]) -> bytes:
@@ -220,6 +256,11 @@ def read_known_key(value: bytes) -> tuple[int, int, bytes]:
 
 def key_order_key(queue: int, number: int) -> bytes:
     return KEY_ORDER_PREFIX + _QUEUE_LANE.pack(queue, number)
+
+
+def known_key_of(order_key: bytes, value: bytes) -> bytes:
+    """The key of the row an order row speaks of."""
+    return KNOWN_KEY_PREFIX + order_key[1:5] + value
 
 
 def key_order_number(key: bytes) -> int:
@@ -357,6 +398,36 @@ def read_pause(value: bytes) -> tuple[int, int, str, str]:
     who, at = _read_bytes16(value, _PAUSE_HEAD.size)
     reason, _ = _read_bytes16(value, at)
     return since_ns, active_ns, who.decode(), reason.decode()
+
+
+def quarantine_key(group: int) -> bytes:
+    return QUARANTINE_PREFIX + _QUEUE.pack(group)
+
+
+def quarantine_row(since_ns: int, cause: str) -> bytes:
+    text = cause.encode()[:_CAUSE_BYTES_MAX]
+    return _QUARANTINE_HEAD.pack(1, since_ns) + _U16.pack(len(text)) + text
+
+
+def read_quarantine(value: bytes) -> tuple[int, str]:
+    """since_ns, cause."""
+    version, since_ns = _QUARANTINE_HEAD.unpack_from(value)
+    _check(version, "quarantine")
+    cause, _ = _read_bytes16(value, _QUARANTINE_HEAD.size)
+    return since_ns, cause.decode(errors="replace")
+
+
+def check_idempotency(kind: bytes, value: bytes) -> None:
+    """Whether a record of this kind can be read."""
+    if kind == KNOWN_KEY_PREFIX:
+        read_known_key(value)
+    elif kind == KEY_WINDOW_PREFIX:
+        read_key_window(value)
+
+
+def check_message(value: bytes) -> None:
+    """Whether a message record can be read."""
+    _check(MESSAGE_HEAD.unpack_from(value)[0], "message")
 
 
 def _read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:

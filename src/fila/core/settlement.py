@@ -22,6 +22,7 @@ from fila.core.lease import Lease
 from fila.core.lease_batch import end_lease
 from fila.core.pending import add_pending, store
 from fila.core.queue import Queue
+from fila.core.reader import missing
 from fila.core.row_batch import DELETE_LEASE, DELETE_MESSAGE, PUT_LEASE, PUT_MESSAGE
 from fila.core.state import State
 from fila.core.trail import SPAN_ACKED, Trail
@@ -296,7 +297,8 @@ def _write_rest(state: State, queue: Queue, lease: Lease) -> None:
 
 def _stored(state: State, key: bytes) -> Entry:
     value = state.reader.get(rows.MESSAGES, key)
-    assert value is not None, f"leased message row {key.hex()} is missing"
+    if value is None:
+        raise missing("a leased message", rows.MESSAGES, key)
     return entry_of(key, value)
 
 

@@ -18,8 +18,10 @@ from fila.core.lane import Lane
 from fila.core.later import Times
 from fila.core.lease import Consumer, LeaseBatch
 from fila.core.ledger import put_lane
+from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import Group, Queue
 from fila.core.reader import Reader
+from fila.core.rejection import Rejection, queue_not_found
 from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.settings import Settings
 from fila.core.trail import Trail
@@ -37,6 +39,7 @@ class State:
         self.now = 0
         self.queues: dict[str, Queue] = {}
         self.groups: dict[int, Group] = {0: Group(0)}
+        self.quarantined: dict[str, Quarantined] = {}  # queues that are not served
         self.next_queue = 1
         self.config: dict[str, str] = {}
         self.buckets: dict[bytes, Bucket] = {}
@@ -63,6 +66,7 @@ class State:
         self.ended: list[Ended] = []
         self.events = Trail()
         self.batches_leased: list[BatchLeased] = []
+        self.damaged: dict[Group, Exception] = {}  # to be quarantined at the turn's end
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}
 
@@ -74,6 +78,11 @@ class State:
                     for lane in key.lanes.values():
                         lane.later = self.times.unread if lane.pending else None
         self.journal = wanted
+
+    def no_queue(self, name: str) -> Rejection:
+        """Why nothing can be asked of it: there is no such queue, or it is quarantined."""
+        one = self.quarantined.get(name)
+        return queue_not_found(name) if one is None else refused(one)
 
     def ops(self, group: Group) -> list[Op]:
         """Where a change of this group's rows is written down."""

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from fila.core.fairness import FairnessKey
 from fila.core.pause import Pause
+from fila.core.quarantine import Quarantined
 from fila.core.queue import Counters, Queue
-from fila.core.rejection import Rejection, queue_not_found
+from fila.core.rejection import Rejection
 from fila.core.state import State
 
 
@@ -53,13 +54,14 @@ class QueueSummary(NamedTuple):
     in_flight: int
     consumers: int
     pause: Pause | None = None
+    quarantined: Quarantined | None = None
 
 
 def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
     """One queue in detail; at most `keys_max` fairness keys and as many buckets."""
     queue = state.queues.get(name)
     if queue is None:
-        return queue_not_found(name)
+        return state.no_queue(name)
     found = [(-key.pending, key.name, key) for key in queue.keys.values() if key.pending]
     found.sort()
     names = {
@@ -111,8 +113,11 @@ def key_stats(key: FairnessKey, queue: Queue, now: int) -> KeyStats:
 
 
 def summaries(state: State) -> list[QueueSummary]:
-    """All queues by name."""
-    return [
+    """All queues by name, quarantined ones among them."""
+    found = [
         QueueSummary(name, queue.pending, len(queue.leased), len(queue.consumers), queue.pause)
-        for name, queue in sorted(state.queues.items())
+        for name, queue in state.queues.items()
     ]
+    found += [QueueSummary(name, 0, 0, 0, None, one) for name, one in state.quarantined.items()]
+    found.sort(key=lambda one: one.name)
+    return found

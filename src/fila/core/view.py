@@ -17,7 +17,8 @@ from fila.core.explain import Document
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
 from fila.core.pause import Pause
-from fila.core.rejection import Rejection, invalid_value, queue_not_found
+from fila.core.quarantine import Quarantined
+from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
 from fila.core.stats import QueueStats, QueueSummary
@@ -60,6 +61,15 @@ class View:
     def has_queue(self, name: str) -> bool:
         return name in self._state.queues
 
+    @property
+    def quarantined(self) -> Mapping[str, Quarantined]:
+        """The queues that are not served because their rows cannot be read."""
+        return self._state.quarantined
+
+    def no_queue(self, name: str) -> Rejection:
+        """What to answer where `has_queue` says no."""
+        return self._state.no_queue(name)
+
     def queue(self, name: str) -> QueueFigures | None:
         queue = self._state.queues.get(name)
         return figures.of_queue(queue) if queue is not None else None
@@ -85,7 +95,7 @@ class View:
         """The lease batches somebody has, the oldest first."""
         queue = self._state.queues.get(name)
         if queue is None:
-            return queue_not_found(name)
+            return self._state.no_queue(name)
         found = [batch for batch in queue.lease_batches.values() if batch.leases]
         found.sort(key=lambda batch: batch.leased_ns)
         return [figures.of_batch(batch) for batch in found[:count_max]]
@@ -183,7 +193,7 @@ class View:
         state = self._state
         queue = state.queues.get(name)
         if queue is None:
-            return queue_not_found(name)
+            return state.no_queue(name)
         ranges = browse.ranges(queue, fairness_key, parts)
         ranges_max = state.settings.browse_ranges_max
         if len(ranges) > ranges_max:

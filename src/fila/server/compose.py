@@ -9,6 +9,7 @@ import os
 import secrets
 import ssl
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ from fila.broker.session import Sessions
 from fila.core import rows
 from fila.core.effect import EVENT_CONFIG_CHANGED, Event
 from fila.core.load import load
+from fila.core.machine import Machine
+from fila.core.reader import WHAT_TO_DO
+from fila.core.row_batch import RowBatch
 from fila.core.settings import Settings as CoreSettings
 from fila.core.trail import trail_of
 from fila.distribution import install
@@ -44,7 +48,7 @@ from fila.server.key_warnings import report_keys
 from fila.server.settings import Settings
 from fila.server.watch import Watch
 from fila.storage.committer import Committer, OsCommitter
-from fila.storage.contract import Store
+from fila.storage.contract import Store, StoreDamagedError, StoreError
 from fila.storage.rocks import RocksSettings, RocksStore
 
 if TYPE_CHECKING:
@@ -113,13 +117,17 @@ class Node:
             clock,
             Ids(Random(secrets.randbits(256)).getrandbits, machine.view.now_ns),
             loop,
-            on_fault,
+            partial(self._stopped_by, machine, on_fault),
             self._journal,
         )
         for queue in queues:
             self.broker.install_hooks(queue)
         stored = self._store.scan(rows.AUTH, b"", b"\xff", 1 << 62, 1 << 62)
-        guard = Guard(Keyring(stored), settings.auth.bootstrap_apikey, settings.auth_enabled)
+        try:
+            keyring = Keyring(stored)
+        except Exception as error:
+            raise StoreDamagedError(f"the stored API keys cannot be read: {error!r}") from error
+        guard = Guard(keyring, settings.auth.bootstrap_apikey, settings.auth_enabled)
         report_keys(guard, settings.auth.bootstrap_apikey, clock.wall_ns() // 1_000_000)
         sessions = Sessions(
             self.broker,
@@ -145,14 +153,55 @@ class Node:
             certificate = self._certificate if settings.tls.cert_file else None
             refusals = self._refusals if settings.tls.cert_file else None
             self._watch.attach(
-                self.broker, sessions, hooks, self._listener, journal, certificate, refusals
+                self.broker,
+                sessions,
+                hooks,
+                self._listener,
+                self.warnings,
+                journal,
+                certificate,
+                refusals,
             )
         self.http_address: tuple[str, int] | None = None
+
+    def _stopped_by(
+        self, machine: Machine, on_fault: Callable[[BaseException], None], error: BaseException
+    ) -> None:
+        """Nothing of the turn is committed any more. If one queue's rows are damaged, all that is
+        written is a mark: the next start looks at that queue closely, and serves the others."""
+        if isinstance(error, StoreDamagedError) and (found := machine.mark_of(error)) is not None:
+            queue, mark = found
+            with contextlib.suppress(StoreError):
+                self._store.write([RowBatch(0, 0, [mark])])
+                self._store.sync()
+                error = StoreDamagedError(
+                    error.cause,
+                    where=f'stopped over damaged rows of queue "{queue}": ',
+                    advice=f"The next start sets it apart and serves the others. {WHAT_TO_DO}",
+                )
+        on_fault(error)
+
+    def warnings(self) -> list[str]:
+        """What an operator should know although the broker serves; no names, for anybody reads it
+        who asks whether the broker is ready."""
+        found = self._store.warnings() if isinstance(self._store, RocksStore) else []
+        apart = len(self.broker.machine.view.quarantined)
+        if apart:
+            found.append(
+                f"quarantined queues: {apart}, because their rows cannot be read; `fila queue "
+                "list` names them"
+            )
+        if self._certificate.warning():
+            found.append(self._certificate.warning())
+        return found
 
     async def start(self) -> list[tuple[str, int]]:
         """Accept connections. Returns the bound addresses, in the settings' order."""
         self._snapshot()
         self._compare_clocks()
+        if isinstance(self._store, RocksStore):
+            for warning in self._store.warnings():
+                log.warning(warning)
         if self._directory is not None:
             self._directory.start()
         secured = self._secure(tls.ALPN_GRPC, tls.ALPN_FIBP)

@@ -53,6 +53,11 @@ def main(argv: list[str] | None = None) -> int:
         code, last_word = _run(loaded.settings)
     except (ConfigError, StoreError, TlsError, OSError) as error:
         code, last_word = 1, str(error)
+    except ModuleNotFoundError:
+        raise  # program.py says what to install
+    except Exception as error:
+        log.critical("the broker could not be started: a fault of its own", exc_info=error)
+        code, last_word = 1, f"cannot start: {error!r}. Nothing was changed; please report this"
     if last_word:
         lines.say(f"fila-server: {shown(last_word)}")
     lines.close()

@@ -54,7 +54,6 @@ class Watch:
         self._export: Export | None = None
         self._http: HttpListener | None = None
         self._site: Site | None = None
-        self._certificate: CertificateWatch | None = None
         self._scraped = (-1, b"")
 
     def attach(
@@ -63,12 +62,12 @@ class Watch:
         sessions: Sessions,
         hooks: Hooks,
         listener: Listener,
+        warnings: Callable[[], list[str]],
         journal: Callable[[], JournalNumbers] | None,
         certificate: CertificateWatch | None = None,
         refusals: Refusals | None = None,
     ) -> None:
         """See everything the broker does from now on."""
-        self._certificate = certificate
         own = self._settings.telemetry
         now_ns = self._clock.now_ns
         tracer = None
@@ -100,7 +99,7 @@ class Watch:
         if own.otlp_endpoint:
             self._export = self._make_export(tracer)
         if self._settings.gui.listen_addr:
-            self._make_site(sessions, observer, hook_numbers, listener)
+            self._make_site(sessions, observer, hook_numbers, listener, warnings)
 
     async def start(self, tls: PortTls | None) -> tuple[str, int] | None:
         """Begin to beat, to export and to serve. Returns the HTTP address, if there is one."""
@@ -176,6 +175,7 @@ class Watch:
         observer: Observer,
         hooks: Callable[[str], list[tuple[str, HookNumbers]]],
         listener: Listener,
+        warnings: Callable[[], list[str]],
     ) -> None:
         from fila.edges.http.actions import Actions
         from fila.edges.http.api import Api
@@ -198,14 +198,9 @@ class Watch:
         )
         api = Api(guard, logins, views, Actions(sessions), gui.max_streams)
         self._site = Site(guard, logins, api, Files(), self._scrape)
-        self._site.warnings = self._warnings
+        self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
         self._http = HttpListener(self._site.serve, limits, listener.failures, listener.outbound)
-
-    def _warnings(self) -> list[str]:
-        """What `/readyz` adds to its answer."""
-        text = self._certificate.warning() if self._certificate is not None else ""
-        return [text] if text else []
 
     def _scrape(self) -> tuple[bytes, str]:
         """Once per beat for all scrapers."""

@@ -74,8 +74,8 @@ class _Shift:
             return self._message(key, value)
         if family == rows.LEASES:
             lease = rows.read_lease(value)
-            queue = key[:4]
-            messages = [self._message_key(queue + tail) for tail in lease.messages]
+            named = [rows.leased_message(key, tail) for tail in lease.messages]
+            messages = [self._message_key(one) for one in named]
             expires, leased = self.time(lease.expires_ns), self.time(lease.leased_ns)
             return key, rows.lease_row(expires, leased, lease.consumer, messages)
         if family == rows.QUEUES:
@@ -83,8 +83,8 @@ class _Shift:
             created_ns = self.time(queue_row.created_ns)
             return key, rows.queue_row(queue_row._replace(created_ns=created_ns))
         if family == rows.STATE:
-            return key, self._state(key[:1], value)
-        if family == rows.IDEMPOTENCY and key[:1] == rows.KNOWN_KEY_PREFIX:
+            return key, self._state(rows.kind_of(key), value)
+        if family == rows.IDEMPOTENCY and rows.kind_of(key) == rows.KNOWN_KEY_PREFIX:
             number, at_ns, id = rows.read_known_key(value)
             return key, rows.known_key_row(number, self.time(at_ns), id)
         return key, value
@@ -136,4 +136,7 @@ class _Shift:
         if kind == rows.PAUSE_PREFIX:
             since_ns, active_ns, who, reason = rows.read_pause(value)
             return rows.pause_row(self.time(since_ns), self.time(active_ns), who, reason)
+        if kind == rows.QUARANTINE_PREFIX:
+            since_ns, cause = rows.read_quarantine(value)
+            return rows.quarantine_row(self.time(since_ns), cause)
         return value

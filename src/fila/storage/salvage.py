@@ -99,7 +99,7 @@ class _Salvage:
 
     def _where(self, family: int, gap: Gap) -> str:
         if family == rows.MESSAGES and len(gap.start) >= 4:
-            return f"some messages of queue {self._name(int.from_bytes(gap.start[:4], 'big'))}"
+            return f"some messages of queue {self._name(rows.owner_of_message(gap.start))}"
         return f"rows after {gap.start.hex()}" if gap.start else "the first rows"
 
     def _read_queues(self) -> None:
@@ -124,14 +124,14 @@ class _Salvage:
                     found.tail = max(found.tail, tail)
 
     def _read_state_row(self, key: bytes, value: bytes) -> None:
-        kind = key[:1]
+        kind = rows.kind_of(key)
         if kind == rows.LANE_PREFIX:
-            at = (int.from_bytes(key[1:5], "big"), int.from_bytes(key[5:13], "big"))
+            at = (rows.owner_of_state(key), rows.lane_number(key))
             row = rows.read_lane(value)
             self._lanes[at] = _Lane(row)
             self._expected[at] = row.pending
         elif kind == rows.LEDGER_PREFIX:
-            group = int.from_bytes(key[1:5], "big")
+            group = rows.owner_of_state(key)
             ledger = rows.read_ledger(value)
             before = self._ledgers.get(group)
             if before is not None:  # newer mentions count, older ones where there are none
@@ -140,6 +140,8 @@ class _Salvage:
         elif kind == rows.OPEN_BATCH_PREFIX:
             rows.read_open_batch(value)
             self._batches.append((key, value))
+        elif kind == rows.QUARANTINE_PREFIX:
+            pass  # what is copied is made sound
         elif key != rows.NEXT_QUEUE_KEY:
             self._put(rows.STATE, key, value)
 
@@ -150,10 +152,10 @@ class _Salvage:
             except _UNREADABLE as error:
                 self._losses.append(f"leases: row {key.hex()} does not parse: {error}")
                 continue
-            lease = (int.from_bytes(key[:4], "big"), int.from_bytes(key[4:12], "big"))
+            lease = (rows.owner_of_message(key), rows.lease_number(key))
             self._leases[lease] = value
             for tail in row.messages:
-                self._leased.setdefault(key[:4] + tail, lease)
+                self._leased.setdefault(rows.leased_message(key, tail), lease)
 
     # --- writing
 
@@ -197,7 +199,7 @@ class _Salvage:
         for lease in sorted(self._holding):
             self._put(rows.LEASES, rows.lease_key(*lease), self._leases[lease])
         for key, value in self._batches:
-            queue = int.from_bytes(key[1:5], "big")
+            queue = rows.owner_of_state(key)
             row = rows.read_open_batch(value)
             kept = [number for number in row.leases if (queue, number) in self._holding]
             if kept:
@@ -228,14 +230,15 @@ class _Salvage:
 
     def _copy_idempotency(self) -> None:
         known: set[bytes] = set()
-        windows: dict[bytes, tuple[int, int]] = {}
-        written: set[bytes] = set()
+        windows: dict[int, tuple[int, int]] = {}
+        written: set[int] = set()
         for key, value in self._readable(rows.IDEMPOTENCY):  # known keys first, then their order
-            queue = key[1:5]
-            if key[:1] == rows.KNOWN_KEY_PREFIX:
-                known.add(key[1:])
-            elif key[:1] == rows.KEY_ORDER_PREFIX:
-                if queue + value not in known:
+            queue = rows.owner_of_state(key)
+            kind = rows.kind_of(key)
+            if kind == rows.KNOWN_KEY_PREFIX:
+                known.add(key)
+            elif kind == rows.KEY_ORDER_PREFIX:
+                if rows.known_key_of(key, value) not in known:
                     continue
                 number = rows.key_order_number(key)
                 first, following = windows.get(queue, (number, number))
@@ -246,7 +249,8 @@ class _Salvage:
         for queue, window in windows.items():
             if queue not in written:
                 row = rows.key_window_row(*window)
-                self._put(rows.IDEMPOTENCY, rows.KEY_WINDOW_PREFIX + queue, row)
+                at = rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue)
+                self._put(rows.IDEMPOTENCY, at, row)
 
     def _put(self, family: int, key: bytes, value: bytes) -> None:
         self._ops.append((PUT | family, key, value))

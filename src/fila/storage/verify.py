@@ -53,7 +53,7 @@ class _Verification:
         self._leased: dict[bytes, tuple[int, int]] = {}  # message key → its lease
         self._held: Counter[tuple[int, int]] = Counter()  # messages found, by lease
         self._stored: Counter[tuple[int, int]] = Counter()  # messages found, by lane
-        self._known: dict[bytes, int] = {}  # queue · idempotency key → its number
+        self._known: set[bytes] = set()  # keys of the rows of idempotency keys
         self._positions: dict[int, int] = {}  # group → last ledger position
         self._batches: list[tuple[int, str, list[int]]] = []
 
@@ -117,22 +117,25 @@ class _Verification:
         self._queues[row.number] = name
 
     def _state(self, key: bytes, value: bytes) -> None:
-        kind = key[:1]
+        kind = rows.kind_of(key)
         if kind == rows.CONFIG_PREFIX:
-            key[1:].decode()
+            rows.config_name(key)
             value.decode()
         elif kind == rows.BUCKET_PREFIX:
             rows.read_bucket(value)
         elif kind == rows.LANE_PREFIX:
             rows.read_lane(value)
-            self._lanes.add((_number(key, 1, 5), _number(key, 5, 13)))
+            self._lanes.add((rows.owner_of_state(key), rows.lane_number(key)))
         elif kind == rows.LEDGER_PREFIX:
-            self._ledger(_number(key, 1, 5), rows.ledger_position(key), value)
+            self._ledger(rows.owner_of_state(key), rows.ledger_position(key), value)
         elif kind == rows.OPEN_BATCH_PREFIX:
             batch = rows.read_open_batch(value)
-            self._batches.append((_number(key, 1, 5), key[5:].decode(), batch.leases))
+            name = rows.open_batch_name(key)
+            self._batches.append((rows.owner_of_state(key), name, batch.leases))
         elif kind == rows.PAUSE_PREFIX:
             rows.read_pause(value)
+        elif kind == rows.QUARANTINE_PREFIX:
+            rows.read_quarantine(value)
         elif key != rows.NEXT_QUEUE_KEY:
             self._find(f"state: row {key.hex()} is of no known kind")
 
@@ -145,18 +148,17 @@ class _Verification:
 
     def _lease(self, key: bytes, value: bytes) -> None:
         row = rows.read_lease(value)
-        lease = (_number(key, 0, 4), _number(key, 4, 12))
+        lease = (rows.owner_of_message(key), rows.lease_number(key))
         self._leases.add(lease)
         self._held[lease] = 0
         for tail in row.messages:
             if len(tail) != rows.LEASED_BYTES:
                 self._find(f"lease {lease[1]} of {self._name(lease[0])} is cut off")
-            self._leased.setdefault(key[:4] + tail, lease)
+            self._leased.setdefault(rows.leased_message(key, tail), lease)
 
     def _message(self, key: bytes, value: bytes) -> None:
         queue, lane, _, _ = rows.MESSAGE_KEY.unpack(key)
-        if rows.MESSAGE_HEAD.unpack_from(value)[0] != 1:
-            raise rows.CorruptRowError(f"a stored message has version {value[0]}")
+        rows.check_message(value)
         if (queue, lane) not in self._lanes:
             self._find(f"message {id_of(key).hex()} of {self._name(queue)} has no lane")
         self._stored[queue, lane] += 1
@@ -165,13 +167,14 @@ class _Verification:
             self._held[lease] += 1
 
     def _idempotency(self, key: bytes, value: bytes) -> None:
-        kind = key[:1]
+        kind = rows.kind_of(key)
         if kind == rows.KNOWN_KEY_PREFIX:
-            self._known[key[1:]] = rows.read_known_key(value)[0]
+            rows.read_known_key(value)
+            self._known.add(key)
         elif kind == rows.KEY_ORDER_PREFIX:
-            if key[1:5] + value not in self._known:
+            if rows.known_key_of(key, value) not in self._known:
                 number = rows.key_order_number(key)
-                queue = self._name(_number(key, 1, 5))
+                queue = self._name(rows.owner_of_state(key))
                 self._find(f"idempotency key number {number} of {queue} is unknown")
         elif kind == rows.KEY_WINDOW_PREFIX:
             rows.read_key_window(value)
@@ -187,10 +190,15 @@ class _Verification:
         except Exception as error:
             self._find(f"the store cannot be loaded: {error!r}")
             return
+        apart = machine.view.quarantined
+        for one in apart.values():
+            self._find(f'queue "{one.name}" cannot be loaded: {one.cause}')
         counted = machine.view.messages_by_lane()
         for at in counted.keys() | self._stored.keys():
+            queue_number, lane_number = at
+            if self._queues.get(queue_number) in apart:
+                continue
             if counted.get(at, 0) != self._stored[at]:
-                queue_number, lane_number = at
                 self._find(
                     f"lane {lane_number} of {self._name(queue_number)} counts "
                     f"{counted.get(at, 0)} messages, the store has {self._stored[at]}"
@@ -205,7 +213,3 @@ class _Verification:
             self._findings.append(what)
         else:
             self._more += 1
-
-
-def _number(key: bytes, start: int, end: int) -> int:
-    return int.from_bytes(key[start:end], "big")
