@@ -59,7 +59,7 @@ def test_the_list_is_an_aligned_table_with_dead_letter_queues(fila, queue):
 def test_the_list_as_json(fila, queue):
     found = {one["name"]: one for one in fila("queue", "list", "--json").document["queues"]}
     counts = {"depth": 0, "in_flight": 0, "active_consumers": 0}
-    assert found[queue] == {"name": queue, **counts, "paused": None}
+    assert found[queue] == {"name": queue, **counts, "paused": None, "quarantined": None}
 
 
 def test_create_and_delete_as_json(fila):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection, pause_purge, pauses, peek, stats
+from fila.cli import connection, pause_purge, peek, standing, stats
 from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
@@ -122,9 +122,9 @@ def _delete(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         queues = client.list_queues()
-        paused = pauses.of_queues(client)
+        stands = standing.of_queues(client)
     if args.json:
-        say_json({"queues": [stats.summary_document(queue, paused) for queue in queues]})
+        say_json({"queues": [stats.summary_document(queue, stands) for queue in queues]})
     else:
-        say(stats.summaries_text(queues, paused) if queues else "No queues found.")
+        say(stats.summaries_text(queues, stands) if queues else "No queues found.")
     return 0

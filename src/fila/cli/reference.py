@@ -62,7 +62,14 @@ With `--json` a command prints one JSON document on one line, and `enqueue`, `co
 JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
     "queue delete": ("queue", "deleted"),
-    "queue list": ("queues[].name", ".depth", ".in_flight", ".active_consumers", ".paused"),
+    "queue list": (
+        "queues[].name",
+        ".depth",
+        ".in_flight",
+        ".active_consumers",
+        ".paused",
+        ".quarantined",
+    ),
     "queue inspect": (
         "queue",
         "depth",
@@ -124,6 +131,7 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".in_flight",
         ".active_consumers",
         ".paused",
+        ".quarantined",
     ),
     "config set": ("key", "value"),
     "config get": ("key", "value"),

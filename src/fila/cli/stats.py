@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fila.cli import connection, pauses
+from fila.cli import connection, standing
 from fila.cli.options import Subparsers, command
 from fila.cli.output import say, say_json, shown, table
 
@@ -37,21 +37,21 @@ def run(args: argparse.Namespace) -> int:
         return show_one(args, args.queue)
     with connection.open_client(args) as client:
         queues = client.list_queues()
-        paused = pauses.of_queues(client)
+        stands = standing.of_queues(client)
     totals = {
         "depth": sum(one.depth for one in queues),
         "in_flight": sum(one.in_flight for one in queues),
         "active_consumers": sum(one.active_consumers for one in queues),
     }
     if args.json:
-        say_json({**totals, "queues": [summary_document(one, paused) for one in queues]})
+        say_json({**totals, "queues": [summary_document(one, stands) for one in queues]})
         return 0
     say(f"Queues: {len(queues)}")
     say(f"Depth: {totals['depth']}")
     say(f"In-flight: {totals['in_flight']}")
     say(f"Active consumers: {totals['active_consumers']}")
     if queues:
-        say("\n" + summaries_text(queues, paused))
+        say("\n" + summaries_text(queues, stands))
     return 0
 
 
@@ -59,14 +59,14 @@ def show_one(args: argparse.Namespace, queue: str) -> int:
     with connection.open_client(args) as client:
         found = client.get_stats(queue)
         streams = _streams(client, queue)
-        paused, paused_keys = pauses.of_queue(client, queue)
+        paused, paused_keys = standing.pauses_of(client, queue)
     if args.json:
         stopped = {"paused": paused, "paused_keys": paused_keys}
         say_json({**_document(queue, found), **stopped, "batches": streams})
     else:
         say(_text(queue, found))
-        stops = [pauses.lines("Queue", {queue: paused} if paused else {})]
-        stops.append(pauses.lines("Key", paused_keys))
+        stops = [standing.pause_lines("Queue", {queue: paused} if paused else {})]
+        stops.append(standing.pause_lines("Key", paused_keys))
         if any(stops):
             say("\n" + "\n".join(filter(None, stops)))
         if streams:
@@ -103,21 +103,23 @@ def _seconds(ms: float) -> float:
     return round(max(0.0, ms) / 1000, 1)
 
 
-def summaries_text(queues: Sequence[QueueSummary], paused: dict[str, pauses.Pause]) -> str:
+def summaries_text(queues: Sequence[QueueSummary], stands: standing.Standing) -> str:
     text = table(
         ("NAME", "DEPTH", "IN_FLIGHT", "CONSUMERS"),
         [(one.name, one.depth, one.in_flight, one.active_consumers) for one in queues],
     )
-    return f"{text}\n\n{pauses.lines('Queue', paused)}" if paused else text
+    lines = stands.lines()
+    return f"{text}\n\n{lines}" if lines else text
 
 
-def summary_document(queue: QueueSummary, paused: dict[str, pauses.Pause]) -> dict[str, Any]:
+def summary_document(queue: QueueSummary, stands: standing.Standing) -> dict[str, Any]:
     return {
         "name": queue.name,
         "depth": queue.depth,
         "in_flight": queue.in_flight,
         "active_consumers": queue.active_consumers,
-        "paused": paused.get(queue.name),
+        "paused": stands.paused.get(queue.name),
+        "quarantined": stands.quarantined.get(queue.name),
     }
 
 

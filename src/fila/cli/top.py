@@ -84,6 +84,8 @@ def page(found: dict[str, Any], lines: int) -> str:
 
 def _queue_row(one: dict[str, Any]) -> tuple[str | int | float, ...]:
     state = "" if one["paused"] is None else paused_text(one["paused"])
+    if one.get("quarantined") is not None:
+        state = "quarantined"
     broken = [name for name, breaker in one["hooks"].items() if breaker not in (None, "closed")]
     if broken:
         state = ", ".join([*([state] if state else []), *[f"{name} breaker" for name in broken]])

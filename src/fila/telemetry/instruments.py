@@ -75,6 +75,13 @@ INSTRUMENTS: Final = (
         "fila.queue.throttled", GAUGE, MESSAGES, _Q, "Pending messages behind an empty bucket."
     ),
     Instrument(
+        "fila.queue.quarantined",
+        GAUGE,
+        "{queue}",
+        _Q,
+        "1 while the queue is not served because its rows cannot be read, else 0.",
+    ),
+    Instrument(
         "fila.delivery.latency",
         HISTOGRAM,
         SECONDS,

@@ -109,6 +109,8 @@ class Readings:
             self._keys(queue, one)
             for hook, numbers in self._sources.hooks(name):
                 self._hook(name, hook, numbers)
+        for name in self._pulse.view.quarantined:
+            self._add("fila.queue.quarantined", (name,), 1)
         self._buckets()
         self._broker()
         return list(self._families.values())
@@ -126,6 +128,7 @@ class Readings:
         add("fila.queue.consumers", labels, queue.consumers)
         add("fila.queue.fairness_keys", labels, queue.keys_pending)
         add("fila.queue.throttled", labels, one.throttled)
+        add("fila.queue.quarantined", labels, 0)
         rounds = int(queue.clock / self._pulse.view.settings.quantum)
         add("fila.scheduler.drr.rounds", labels, rounds)
         add("fila.scheduler.drr.active_keys", labels, queue.active_keys)

@@ -89,7 +89,18 @@ class Views:
         everything: Document = {"queues": len(rows), **totals}
         everything["connections"] = len(self._sessions.everybody())
         everything["rates"] = {field: _short(rate) for field, rate in rates.items()}
-        return {"at_ms": self.pulse.at_ms, "totals": everything, "queues": rows}
+        apart = [
+            {"name": one.name, "since_ms": one.since_ns // _MS, "cause": one.cause}
+            for one in sorted(self._view.quarantined.values())
+            if sees.listed(one.name)
+        ]
+        everything["quarantined"] = len(apart)
+        return {
+            "at_ms": self.pulse.at_ms,
+            "totals": everything,
+            "queues": rows,
+            "quarantined": apart,
+        }
 
     def _row(self, queue: QueueFigures, one: QueuePulse) -> Document:
         return {
@@ -290,6 +301,8 @@ class Views:
     def _find(self, name: str) -> tuple[QueueFigures, QueuePulse]:
         one = self.pulse.queues.get(name)
         queue = self._view.queue(name)
+        if name in self._view.quarantined:
+            raise HttpError(503, "StorageError", self._view.no_queue(name).message)
         if one is None or queue is None:
             raise HttpError(404, "QueueNotFound", f'queue "{name}" does not exist')
         return queue, one
