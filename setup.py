@@ -16,6 +16,7 @@ HOT = (
     "src/fila/broker/*.py",
     "src/fila/storage/*.py",
     "src/fila/edges/fibp.py",
+    "src/fila/edges/fibp_deliveries.py",
     "src/fila/edges/fibp_messages.py",
     "src/fila/edges/limits.py",
     "src/fila/edges/queue_groups.py",

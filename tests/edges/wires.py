@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from fila.broker.session import Sessions
-from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc import frames
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.fields import encode
 from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.limits import ConnectionLimits
+from fila.edges.port import Port
 from fila.security.guard import Guard
 from fila.security.keyring import Keyring
 from fila.storage.committer import Committer
@@ -98,14 +98,15 @@ class GrpcWire:
     def __init__(self, bench: Bench | None = None) -> None:
         self.bench = bench or Bench()
         self.transport = Transport()
-        self.failures = Failures()
+        self.port = Port(ConnectionLimits())
+        self.failures = self.port.failures
         self.connection = GrpcConnection(
             sessions_of(self.bench),
             GrpcLimits(),
             cast(asyncio.AbstractEventLoop, self.bench.loop),
             lambda _: None,
             lambda _: None,
-            failed=self.failures,
+            self.port,
         )
         self.transport.protocol = self.connection
         self.connection.connection_made(cast(asyncio.BaseTransport, self.transport))
@@ -135,6 +136,7 @@ class Wire:
         limits: ConnectionLimits | None = None,
         committer: Callable[[MemoryStore], Committer] = CountingCommitter,
         handshake: bool = True,
+        port: Port | None = None,
     ) -> None:
         self.bench = bench or Bench(committer)
         self.transport = Transport()
@@ -146,6 +148,7 @@ class Wire:
             cast(asyncio.AbstractEventLoop, self.bench.loop),
             lambda _: None,
             self._gone,
+            port,
         )
         self.transport.protocol = self.connection
         self.connection.connection_made(cast(asyncio.BaseTransport, self.transport))

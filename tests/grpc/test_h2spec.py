@@ -21,7 +21,7 @@ STAYS = {
     (
         "http2/4.2",
         "Sends a large size HEADERS frame that exceeds the SETTINGS_MAX_FRAME_SIZE",
-    ): "the case takes 16 KiB for the limit, and 256 KiB are announced",
+    ): "the case takes 16 KiB for the limit, and 32 KiB are announced",
 }
 
 

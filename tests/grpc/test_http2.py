@@ -443,7 +443,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], int]] = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_rule_ends_the_connection(what: str) -> None:
     make, code = BROKEN[what]
-    narrow = Http2Limits(connection_window_bytes=200_000)
+    narrow = Http2Limits(connection_window_bytes=200_000, frame_bytes_max=256 * 1024)
     raw = Raw(narrow if what == "more data than the connection's window" else None)
     assert raw.fault(make()) == code
 
@@ -460,7 +460,7 @@ STREAM_FAULTS: dict[str, tuple[Callable[[], bytes], int]] = {
         frames.PROTOCOL_ERROR,
     ),
     "more data than the stream's window": (
-        lambda: b"".join(data(1, bytes(250_000), False) for _ in range(20)),
+        lambda: data(1, bytes(25_000), False) * 200,
         frames.FLOW_CONTROL_ERROR,
     ),
 }

@@ -358,6 +358,10 @@ class Broker:
         self._outbox.sinks[consumer] = sink
         return consumer
 
+    def consumers(self) -> int:
+        """Open consumers and waiting lease requests, of all connections."""
+        return len(self._outbox.sinks) + len(self._outbox.leasing)
+
     def leave(self, queue: str, consumer: str, release: bool) -> None:
         """End a consumer; `release` hands back what it holds."""
         self._outbox.sinks.pop(consumer, None)

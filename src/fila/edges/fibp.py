@@ -11,30 +11,33 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Final, cast
+from typing import cast
 
 from fila.broker.session import Session, Sessions
 from fila.core.effect import Delivery
-from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
 from fila.core.rejection import Rejection
-from fila.edges import failures, fibp_batches, fibp_messages, fibp_operations
-from fila.edges.failures import Failures
+from fila.edges import (
+    failures,
+    fibp_batches,
+    fibp_deliveries,
+    fibp_handshake,
+    fibp_messages,
+    fibp_operations,
+)
 from fila.edges.fibp_requests import Requests
+from fila.edges.inbound import TOO_MUCH
 from fila.edges.keepalive import keep_alive
-from fila.edges.lane_fields import UNKNOWN, LaneFields
-from fila.edges.limits import ConnectionLimits, Inbound
+from fila.edges.limits import ConnectionLimits
+from fila.edges.outbound import SLOW_BYTES, write
+from fila.edges.port import Port
 from fila.edges.reason import clipped
-from fila.wire import bodies, errors, layouts, message_codec
+from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
-from fila.wire.frames import FrameDecoder, encode_frames, frame_header
-from fila.wire.message_codec import DeliveredItem
+from fila.wire.frames import FrameDecoder, frame_header, frame_pieces
 from fila.wire.states import SERVER, Refusal, State, receive
 
 log = logging.getLogger("fila.fibp")
-
-_MS: Final = 1_000_000
-LATE_S: Final = 1.0  # before the answer to one wrong key too many
 
 
 class FibpConnection(asyncio.Protocol):
@@ -45,14 +48,11 @@ class FibpConnection(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[FibpConnection], None],
         closed: Callable[[FibpConnection], None],
-        inbound: Inbound | None = None,
-        lane_fields: LaneFields | None = None,
-        failed: Failures | None = None,
+        port: Port | None = None,
     ) -> None:
-        self._inbound = inbound or Inbound()
-        self._lane_fields = lane_fields or LaneFields()
-        self._failures = failed or Failures()
-        self._buffered_bytes = 0  # this connection's part of it
+        self._port = port = port or Port(limits)
+        self._lane_fields = port.lane_fields
+        self._buffered_bytes = 0  # of messages that are not complete
         self.broker = sessions.broker
         self._sessions = sessions
         self.limits = limits
@@ -86,7 +86,7 @@ class FibpConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.session = self._sessions.open(self, f"{peer[0]}:{peer[1]}" if peer else "?")
         keep_alive(transport, self.limits)
-        transport.set_write_buffer_limits(high=self.limits.unsent_bytes_max)
+        transport.set_write_buffer_limits(high=SLOW_BYTES)
         self._handshake_timer = self._loop.call_later(self.limits.handshake_s, self._too_late)
         self._opened(self)
 
@@ -103,11 +103,11 @@ class FibpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._congested = True
-        self._open_session().hold()
 
     def resume_writing(self) -> None:
         self._congested = False
         self._piled_bytes = 0
+        self._port.outbound.hold(self, 0)
         if self._transport is not None and not self._transport.is_closing():
             self._open_session().resume()
             self._unchoke()
@@ -115,6 +115,8 @@ class FibpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._state = State.CLOSED
         self._forget_inbound()
+        self._port.outbound.hold(self, 0)
+        self._port.strangers.known(self)
         self._cancel_handshake_timer()
         if self._close_timer is not None:
             self._close_timer.cancel()
@@ -143,28 +145,8 @@ class FibpConnection(asyncio.Protocol):
         request_id = self._requests.get(delivery.consumer.id)
         if request_id is None:
             return
-        consumer_queue = self._consumers[request_id][0]
-        queue_field = message_codec.queue_field(consumer_queue.encode())
-        leased_ms = delivery.leased_ns // _MS
-        items: list[DeliveredItem] = []
-        known_fields = self._lane_fields.known.get
-        for entry, lane in zip(delivery.entries, delivery.lanes, strict=True):
-            weight = entry[WEIGHT]
-            known_weight, lane_field = known_fields(lane.prefix, UNKNOWN)
-            if known_weight != weight:
-                lane_field = self._lane_fields.encode(lane, weight)
-            items.append(
-                (
-                    entry[KEY][ID_AT:],
-                    queue_field,
-                    entry[BODY],
-                    lane_field,
-                    entry[ATTEMPTS],
-                    entry[ENQUEUED_NS] // _MS,
-                    leased_ms,
-                )
-            )
-        self._frame(op.DELIVERY, request_id, message_codec.encode_delivery(items), self._out.append)
+        body = fibp_deliveries.encode(self._consumers[request_id][0], delivery, self._lane_fields)
+        self._frame(op.DELIVERY, request_id, body, self._out.append)
 
     def consumer_ended(self, consumer: str, why: Rejection) -> None:
         request_id = self._requests.pop(consumer, None)
@@ -181,12 +163,14 @@ class FibpConnection(asyncio.Protocol):
         out, self._out = self._out, []
         transport = self._transport
         if transport is not None and not transport.is_closing():
-            transport.write(out[0] if len(out) == 1 else b"".join(out))
+            write(transport, out)
+            if self._congested:
+                self._fall_behind(transport.get_write_buffer_size())
             if not self._reading:
                 self._loop.call_soon(self._unchoke)
 
     def takes_more(self) -> bool:
-        return not self._congested
+        return not self._congested or self.unsent_bytes() <= self.limits.unsent_bytes_max
 
     # --- stopping
 
@@ -221,19 +205,36 @@ class FibpConnection(asyncio.Protocol):
         self._due_bytes += len(data)
         self.broker.reply(self, data)
 
+    def _fall_behind(self, unsent_bytes: int) -> None:
+        """The client does not take what is written as fast as it is."""
+        if unsent_bytes > self.limits.unsent_bytes_max:
+            self._open_session().hold()
+        self._port.outbound.hold(self, unsent_bytes)
+
+    def unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
     def count_buffered(self, buffered_bytes: int) -> None:
-        """Keep the sum over all connections, and send away who takes it over the limit."""
-        inbound = self._inbound
-        inbound.buffered_bytes += buffered_bytes - self._buffered_bytes
-        self._buffered_bytes = buffered_bytes
-        if (
-            inbound.buffered_bytes > self.limits.inbound_bytes_max
-            and buffered_bytes > self.limits.unsent_bytes_max
-            and self._state is not State.CLOSED
-        ):
-            text = "too many large messages are arriving at once; try again later"
-            self._refuse(0, errors.CHANNEL_FULL, text, {"retry_after_ms": "1000"})
+        """Keep the sums over all connections of what has not arrived whole."""
+        if self._state is State.OPENING:
+            self._port.strangers.heard(self, buffered_bytes)
+            if buffered_bytes > self.limits.stranger_bytes_max:
+                text = f"send a handshake, of at most {self.limits.stranger_bytes_max} bytes, first"
+                self._refuse(0, errors.INVALID_FRAME, text)
+                self._end()
+            return
+        before, self._buffered_bytes = self._buffered_bytes, buffered_bytes
+        self._port.inbound.count(self, before, buffered_bytes)
+
+    def make_room(self) -> None:
+        if self._state is not State.CLOSED:
+            self._refuse(0, errors.CHANNEL_FULL, TOO_MUCH, {"retry_after_ms": "1000"})
             self._end()
+
+    def give_up(self) -> None:
+        """Others need the room that this one takes for nothing."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _unchoke(self) -> None:
         """Replies have left."""
@@ -298,7 +299,7 @@ class FibpConnection(asyncio.Protocol):
             if kind is not None:
                 fibp_messages.handle(self, self._open_session(), kind, request_id, body, count)
             elif opcode == op.HANDSHAKE:
-                self._handshake(request_id, body)
+                fibp_handshake.handshake(self, self._open_session(), request_id, body)
             elif opcode == op.CONSUME:
                 self._consume(request_id, body)
             elif opcode == op.CANCEL_CONSUME:
@@ -317,40 +318,31 @@ class FibpConnection(asyncio.Protocol):
         except InvalidBody as error:
             self.invalid(request_id, error)
 
-    def _handshake(self, request_id: int, body: bytes) -> None:
-        version, api_key = layouts.decode(bodies.Handshake, body)
-        if version != layouts.PROTOCOL_VERSION:
-            text = f"version {version} is not spoken here; use version {layouts.PROTOCOL_VERSION}"
-            metadata = {"max_version": str(layouts.PROTOCOL_VERSION)}
-            self._refuse(request_id, errors.UNSUPPORTED_VERSION, text, metadata)
-            self._end()
-            return
-        session = self._open_session()
-        refused = session.admit(api_key)
-        if refused is not None:
-            if session.late:
-                self._refuse_late(request_id, refused)
-            else:
-                self._refuse(request_id, refused.code, refused.message)
-                self._end()
-            return
+    def admitted(self) -> None:
+        """The caller has shown who it is."""
         self._cancel_handshake_timer()
+        self._port.strangers.known(self)
         self._state = State.OPEN
-        ok = bodies.HandshakeOk(layouts.PROTOCOL_VERSION, 0, self.limits.frame_bytes_max)
-        self.reply(op.HANDSHAKE_OK, request_id, layouts.encode(ok))
 
-    def _refuse_late(self, request_id: int, refused: Rejection) -> None:
-        """One wrong key too many from this address: told so in a while, and nothing of it is read
-        any more."""
+    def turn_away(self, request_id: int, why: Rejection, metadata: dict[str, str]) -> None:
+        """It did not, or speaks something else: told so, and closed."""
+        self._refuse(request_id, why.code, why.message, metadata)
+        self._end()
+
+    def turn_away_late(self, request_id: int, why: Rejection, delay_s: float) -> None:
+        """The same in a while; nothing of it is read any more."""
         self._state = State.CLOSED
         self._forget_inbound()
         self._cancel_handshake_timer()
 
         def refuse() -> None:
-            self._refuse(request_id, refused.code, f"{refused.message}; too many wrong keys")
+            self._refuse(request_id, why.code, why.message)
             self.broker.after_commit(self._close)
 
-        self._handshake_timer = self._loop.call_later(LATE_S, refuse)
+        self._handshake_timer = self._loop.call_later(delay_s, refuse)
+
+    def consumers_allowed(self) -> int:
+        return self._port.allowed(self.limits.consumers_max, self.broker.consumers())
 
     def _consume(self, request_id: int, body: bytes) -> None:
         request = layouts.decode(bodies.Consume, body)
@@ -359,7 +351,7 @@ class FibpConnection(asyncio.Protocol):
             self.refuse(request_id, Rejection(errors.INVALID_FRAME, text), {})
             return
         session = self._open_session()
-        crowded = session.too_many_consumers(self.limits.consumers_max)
+        crowded = session.too_many_consumers(self.consumers_allowed())
         if crowded is not None:
             self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, crowded), {})
             return
@@ -399,7 +391,8 @@ class FibpConnection(asyncio.Protocol):
             out(frame_header(opcode, 0, request_id, len(body)))
             out(body)
         else:
-            out(encode_frames(opcode, request_id, body, self.limits.frame_bytes_max))
+            for piece in frame_pieces(opcode, request_id, body, self.limits.frame_bytes_max):
+                out(piece)
 
     def _refuse(
         self, request_id: int, code: int, message: str, metadata: dict[str, str] | None = None
@@ -430,7 +423,7 @@ class FibpConnection(asyncio.Protocol):
         command that broke off has stopped the broker already."""
         if self._state is State.CLOSED or self.broker.stopped:
             return
-        self._failures.report(failures.FIBP, self.session.peer if self.session else "?", error)
+        self._port.failures.report(failures.FIBP, self.session.peer if self.session else "?", error)
         try:
             text = "the broker failed to handle this; its log says why"
             self._refuse(0, errors.INTERNAL_ERROR, text)

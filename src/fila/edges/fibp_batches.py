@@ -43,7 +43,7 @@ def lease_batch(connection: FibpConnection, session: Session, request_id: int, b
         return connection
 
     fault = None if request.form == COUNT else _form_fault(request.form)
-    crowded = session.too_many_consumers(connection.limits.consumers_max)
+    crowded = session.too_many_consumers(connection.consumers_allowed())
     if crowded is not None:
         fault = Rejection(errors.CHANNEL_FULL, crowded)
     if fault is None:

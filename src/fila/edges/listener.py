@@ -7,14 +7,12 @@ import logging
 import socket
 
 from fila.broker.session import Sessions
-from fila.edges.failures import Failures
 from fila.edges.fibp import FibpConnection
 from fila.edges.grpc.connection import GrpcConnection, GrpcLimits
 from fila.edges.grpc.http2 import Http2Limits
 from fila.edges.handshake import PortTls, TlsServer
-from fila.edges.lane_fields import LaneFields
-from fila.edges.limits import ConnectionLimits, Inbound
-from fila.edges.outbound import Outbound
+from fila.edges.limits import ConnectionLimits
+from fila.edges.port import Port
 from fila.edges.protocol_detection import Connection, ProtocolDetector, TurnedAway
 
 log = logging.getLogger("fila.listener")
@@ -30,10 +28,7 @@ class Listener:
     ) -> None:
         self._connections_max = connections_max
         self._full = False
-        self._inbound = Inbound()
-        self.outbound = Outbound(limits.unread_bytes_max)
-        self._lane_fields = LaneFields()
-        self.failures = Failures()
+        self.port = Port(limits)
         self._sessions = sessions
         self._limits = limits
         self._grpc_limits = GrpcLimits(http2 or Http2Limits(), limits)
@@ -42,10 +37,6 @@ class Listener:
         self._connections: set[Connection] = set()
         self._idle = asyncio.Event()
         self._idle.set()
-
-    def inbound_bytes(self) -> int:
-        """Bytes of requests that have not arrived whole."""
-        return self._inbound.buffered_bytes
 
     def connections(self) -> int:
         return len(self._connections)
@@ -93,7 +84,7 @@ class Listener:
             self._limits.handshake_s,
             self._opened,
             self._closed,
-            self.failures,
+            self.port.failures,
         )
 
     def _fibp(self) -> FibpConnection:
@@ -103,9 +94,7 @@ class Listener:
             self._loop,
             self._opened,
             self._closed,
-            self._inbound,
-            self._lane_fields,
-            self.failures,
+            self.port,
         )
 
     def _grpc(self) -> GrpcConnection:
@@ -115,16 +104,17 @@ class Listener:
             self._loop,
             self._opened,
             self._closed,
-            self._inbound,
-            self.failures,
+            self.port,
         )
 
     def _opened(self, connection: Connection) -> None:
         self._connections.add(connection)
         self._idle.clear()
+        self.port.strangers.met(connection)
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self.port.strangers.known(connection)
         if not self._connections:
             self._idle.set()
 

@@ -7,6 +7,7 @@ the longest time. A client that is slow but reads is not among them.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from typing import Final, Protocol
@@ -14,6 +15,28 @@ from typing import Final, Protocol
 log = logging.getLogger("fila.edges")
 
 SLOW_BYTES: Final = 32 * 1024  # unsent, from which on a connection counts as slow
+JOINED_BYTES: Final = 2 * 1024 * 1024  # written in one piece
+
+
+def write(transport: asyncio.Transport, out: list[bytes]) -> None:
+    """Small pieces at once; large ones without another copy of them."""
+    if len(out) == 1:
+        transport.write(out[0])
+        return
+    if sum(map(len, out)) <= JOINED_BYTES:
+        transport.write(b"".join(out))
+        return
+    small: list[bytes] = []
+    for piece in out:
+        if len(piece) < JOINED_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            transport.write(b"".join(small))
+            small = []
+        transport.write(piece)
+    if small:
+        transport.write(b"".join(small))
 
 
 class Slow(Protocol):

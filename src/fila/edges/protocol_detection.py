@@ -24,6 +24,8 @@ class Connection(Protocol):
 
     def shut_down(self) -> None: ...
 
+    def give_up(self) -> None: ...
+
 
 class ProtocolDetector(asyncio.Protocol):
     def __init__(
@@ -94,6 +96,11 @@ class ProtocolDetector(asyncio.Protocol):
         """The client sent nothing in time, or the server stops."""
         if self._transport is not None:
             self._transport.close()
+
+    def give_up(self) -> None:
+        """Others need its place."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _hand_over(self, protocol: asyncio.Protocol) -> None:
         assert self._transport is not None

@@ -383,6 +383,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
         strangers_max=connection.max_unauthenticated,
         strangers_bytes_max=connection.max_unauthenticated_bytes,
         consumers_max=connection.max_consumers,
+        consumers_total_max=settings.server.max_consumers,
         handshake_s=connection.handshake_timeout_ms / 1000,
         close_s=connection.close_timeout_ms / 1000,
         keepalive_interval_s=connection.keepalive_interval_secs,

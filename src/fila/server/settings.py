@@ -38,6 +38,12 @@ class ServerSettings:
         "process may allow fewer: the store keeps its share.",
         low=1,
     )
+    max_consumers: int = setting(
+        200_000,
+        "Consumers and waiting lease requests on all connections, and as many gRPC calls. As it "
+        "comes near, one connection may have fewer: a quarter of what is left, at least 16.",
+        low=16,
+    )
     shutdown_grace_ms: int = setting(
         4_000, "How long a stopping server waits for connections to close.", low=0, high=60_000
     )
@@ -99,8 +105,9 @@ class ConnectionSettings:
         64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
     )
     max_inbound_bytes: int = setting(
-        512 * MiB,
-        "Bytes of unfinished messages on all connections; beyond, large ones end.",
+        128 * MiB,
+        "Bytes of unfinished messages on all connections; beyond, those of which nothing has "
+        "arrived for the longest time end.",
         low=MiB,
     )
     max_messages_per_request: int = setting(65_536, "Messages in one Enqueue, Ack or Nack.", low=1)

@@ -88,9 +88,9 @@ class Watch:
             Sources(
                 hook_numbers,
                 self.commits,
-                listener.inbound_bytes,
+                lambda: listener.port.inbound.buffered_bytes,
                 listener.connections,
-                listener.failures.counts,
+                listener.port.failures.counts,
                 journal,
                 certificate.remaining_s if certificate is not None else None,
                 refusals.counts if refusals is not None else None,
@@ -200,7 +200,9 @@ class Watch:
         self._site = Site(guard, logins, api, Files(), self._scrape)
         self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
-        self._http = HttpListener(self._site.serve, limits, listener.failures, listener.outbound)
+        self._http = HttpListener(
+            self._site.serve, limits, listener.port.failures, listener.port.outbound
+        )
 
     def _scrape(self) -> tuple[bytes, str]:
         """Once per beat for all scrapers."""

@@ -217,15 +217,23 @@ def encode_frames(
     size = len(body)
     if size + _COUNTED_BYTES <= frame_bytes_max:
         return _HEADER.pack(_COUNTED_BYTES + size, opcode, 0, request_id) + body
+    return b"".join(frame_pieces(opcode, request_id, body, frame_bytes_max))
+
+
+def frame_pieces(
+    opcode: int, request_id: int, body: bytes, frame_bytes_max: int = FRAME_BYTES_MAX
+) -> list[bytes]:
+    """A body that is larger than a frame as a run of continued ones: a header, a piece, and so on.
+    For callers that send them without joining them."""
+    size = len(body)
     piece_bytes = frame_bytes_max - _COUNTED_BYTES
     assert piece_bytes > 0, f"no body fits a frame of {frame_bytes_max} bytes"
-    view = memoryview(body)
     full = _HEADER.pack(frame_bytes_max, opcode, CONTINUATION, request_id)
-    parts: list[bytes | memoryview] = []
+    parts: list[bytes] = []
     last = (size - 1) // piece_bytes * piece_bytes
     for start in range(0, last, piece_bytes):
         parts.append(full)
-        parts.append(view[start : start + piece_bytes])
+        parts.append(body[start : start + piece_bytes])
     parts.append(_HEADER.pack(_COUNTED_BYTES + size - last, opcode, 0, request_id))
-    parts.append(view[last:])
-    return b"".join(parts)
+    parts.append(body[last:])
+    return parts

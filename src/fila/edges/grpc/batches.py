@@ -43,7 +43,7 @@ class LeaseCall(UnaryCall):
         fault = arrow.unavailable() if request.as_arrow else None
         if fault is not None:
             return grpc_status.of(fault)
-        crowded = self.session.too_many_consumers(self.connection.limits.consumers_max)
+        crowded = self.session.too_many_consumers(self.connection.consumers_allowed())
         if crowded is not None:
             return Status(grpc_status.RESOURCE_EXHAUSTED, crowded)
 

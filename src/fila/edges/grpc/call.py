@@ -30,6 +30,7 @@ from fila.edges.grpc.status import (
     http_block,
     trailers_block,
 )
+from fila.edges.inbound import TOO_MUCH
 
 if TYPE_CHECKING:
     from fila.broker.session import Session
@@ -126,8 +127,10 @@ class Call:
             return
         rest = self._rest
         if rest:
-            self.connection.count_buffered(len(data))
             rest += data
+            self.connection.count_buffered(len(data))
+            if not self._rest:
+                return  # others needed the room
             if len(rest) < self._needed:
                 self._check_held()
                 data = b""
@@ -174,10 +177,14 @@ class Call:
             self.connection.count_buffered(len(self._rest))
             self._check_held()
 
+    def make_room(self) -> None:
+        """Others' messages arrive, this one does not: forget what there is of it."""
+        self._let_go()
+        self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, TOO_MUCH))
+
     def _check_held(self) -> None:
         if self.connection.buffers_too_much():
-            text = "too many large messages are arriving at once; try again later"
-            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, text))
+            self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, TOO_MUCH))
 
     def _refuse_size(self) -> None:
         limit = self.method.request_bytes_max or self.connection.limits.message_bytes_max
@@ -187,6 +194,10 @@ class Call:
                 f"{self.method.request} may have {limit} bytes; send less at once",
             )
         )
+
+    def buffered_bytes(self) -> int:
+        """What has arrived and is not complete."""
+        return len(self._rest)
 
     def _let_go(self) -> None:
         self.connection.count_buffered(-len(self._rest))
@@ -244,7 +255,7 @@ class Call:
         self._let_go()
         if self._timer is not None:
             self._timer.cancel()
-        self.connection.calls.pop(self.stream.id, None)
+        self.connection.call_ended(self)
         if self.caller is not None:
             self.caller.calls.discard(self)
         self.left()
@@ -362,10 +373,17 @@ class OneRequestCall(Call):
     def left(self) -> None:
         self._forget_request()
 
+    def make_room(self) -> None:
+        self._forget_request()
+        super().make_room()
+
     def _forget_request(self) -> None:
         if self._request:
             self.connection.count_buffered(-len(self._request))
             self._request = b""
+
+    def buffered_bytes(self) -> int:
+        return super().buffered_bytes() + len(self._request or b"")
 
     def requested(self, request: Any) -> None:
         raise NotImplementedError

@@ -14,13 +14,11 @@ from typing import Final, NamedTuple, cast
 
 from fila.broker.session import Sessions
 from fila.edges import failures
-from fila.edges.failures import Failures
 from fila.edges.grpc import (
     batches,
     frames,
     health,
     legacy,
-    message_codec,
     operations,
     options,
     reflection,
@@ -33,8 +31,11 @@ from fila.edges.grpc.fields import Request
 from fila.edges.grpc.http2 import DATA, REQUEST, Http2, Http2Error, Http2Limits
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.status import RESPONSE_BLOCK, Status, trailers_block
+from fila.edges.inbound import LARGE_BYTES
 from fila.edges.keepalive import keep_alive
-from fila.edges.limits import ConnectionLimits, Inbound
+from fila.edges.limits import ConnectionLimits
+from fila.edges.outbound import SLOW_BYTES
+from fila.edges.port import Port
 from fila.security.keyring import digest_of
 
 log = logging.getLogger("fila.grpc")
@@ -49,9 +50,11 @@ METHODS: Final[dict[bytes, Method]] = {
 }
 CONTENT_TYPES: Final = (b"application/grpc", b"application/grpc+proto")
 CALLERS_MAX: Final = 64
+STRANGER_CALLS_MAX: Final = 16
+_FRAME_ROOM: Final = 512 * 1024  # beside the largest message: a frame, and the next one's begin
 REFUSED_GLITCHES: Final = 20
 LATE_GLITCHES: Final = 200  # of a wrong key when its address has shown many
-WRITE_BUFFER_BYTES: Final = 1024 * 1024
+WRITE_BUFFER_BYTES: Final = 64 * 1024
 _STOPPING: Final = Status(grpc_status.UNAVAILABLE, "the server is stopping")
 
 
@@ -68,8 +71,7 @@ class GrpcConnection(asyncio.Protocol):
         loop: asyncio.AbstractEventLoop,
         opened: Callable[[GrpcConnection], None],
         closed: Callable[[GrpcConnection], None],
-        inbound: Inbound | None = None,
-        failed: Failures | None = None,
+        port: Port | None = None,
     ) -> None:
         self.broker = sessions.broker
         self.loop = loop
@@ -77,12 +79,14 @@ class GrpcConnection(asyncio.Protocol):
         self.calls: dict[int, Call] = {}
         self.limits = limits.connection
         self._buffered_bytes = 0  # of messages that are not complete
-        self._inbound = inbound or Inbound()  # the same on all connections
-        self._failures = failed or Failures()
+        self._rest_bytes = 0  # of a frame that is not
+        self._admitted = False  # somebody was
+        self._port = port or Port(limits.connection)
         self.due_bytes = 0  # answers on their way to the commit
         self.shape = legacy.UNKNOWN  # of the client's messages
         self._sessions = sessions
         self._header_bytes_max = limits.http2.header_bytes_max
+        self._streams_max = limits.http2.streams_max
         self._opened = opened
         self._closed = closed
         self._transport: asyncio.Transport | None = None
@@ -90,6 +94,7 @@ class GrpcConnection(asyncio.Protocol):
         self._callers: dict[str, Caller] = {}
         self._behind: dict[int, Call] = {}
         self._called = False
+        self._slow = False
         self._late = False  # many wrong keys came from this address
         self._ended = False
         self._parting = False  # the last answers are on their way, nothing new is taken
@@ -130,6 +135,7 @@ class GrpcConnection(asyncio.Protocol):
                     call = self.calls.get(stream.id)
                     if call is not None:
                         call.cancelled()
+            self._count_rest()
         except Http2Error as error:
             self._break(error)
         except Exception as error:
@@ -159,6 +165,9 @@ class GrpcConnection(asyncio.Protocol):
         for caller in self._callers.values():
             caller.close()
         self._callers.clear()
+        self.count_buffered(-self._rest_bytes)
+        self._port.outbound.hold(self, 0)
+        self._port.strangers.known(self)
         self._closed(self)
         self._transport = None  # or it and its TLS buffers would wait for the collector
 
@@ -178,7 +187,7 @@ class GrpcConnection(asyncio.Protocol):
         command that broke off has stopped the broker already."""
         if self._ended or self.broker.stopped:
             return
-        self._failures.report(failures.GRPC, self._peer, error)
+        self._port.failures.report(failures.GRPC, self._peer, error)
         try:
             self._break(Http2Error(frames.INTERNAL_ERROR, "the broker failed; its log says why"))
         except Exception:
@@ -194,6 +203,12 @@ class GrpcConnection(asyncio.Protocol):
         out = self.http2.out
         while data := out.take():
             transport.write(data)
+        if out.waiting_bytes > SLOW_BYTES or out.blocked:
+            self._slow = True
+            self._port.outbound.hold(self, self.unsent_bytes())
+        elif self._slow:
+            self._slow = False
+            self._port.outbound.hold(self, 0)
         if self._behind:
             self._catch_up()
         if len(self.broker.telling) and self.takes_more():
@@ -257,6 +272,7 @@ class GrpcConnection(asyncio.Protocol):
             self.http2.out.trailers(stream, call)
             return
         self.calls[stream.id] = call
+        self._port.calls += 1
         if request.timeout:
             call.set_deadline(request.timeout)
         if ended and not call.ended:
@@ -281,8 +297,14 @@ class GrpcConnection(asyncio.Protocol):
             encoding = request.encoding.decode("latin-1")
             return _refusal(grpc_status.UNIMPLEMENTED, f"{encoding} is not supported")
         unread_bytes = self.http2.out.waiting_bytes + self.due_bytes
-        if unread_bytes > self.limits.outbound_bytes_max:
+        deliveries_bytes = self.limits.unsent_bytes_max * service.UNSENT_SHARES
+        if unread_bytes > self.limits.outbound_bytes_max + 2 * deliveries_bytes:
             return _refusal(grpc_status.RESOURCE_EXHAUSTED, "read the answers you have first")
+        if not self._admitted and len(self.calls) >= STRANGER_CALLS_MAX:
+            text = f"{STRANGER_CALLS_MAX} calls may be open before one has a key"
+            return _refusal(grpc_status.RESOURCE_EXHAUSTED, text)
+        if len(self.calls) >= self._port.allowed(self._streams_max, self._port.calls):
+            return _refusal(grpc_status.RESOURCE_EXHAUSTED, "too many calls are open; end some")
         caller = None
         if not method.open_to_all:
             found = self._caller(request.authorization)
@@ -296,21 +318,59 @@ class GrpcConnection(asyncio.Protocol):
             call.traceparent = request.traceparent
         return call
 
+    def call_ended(self, call: Call) -> None:
+        if self.calls.pop(call.stream.id, None) is not None:
+            self._port.calls -= 1
+
     def count_buffered(self, change_bytes: int) -> None:
         """Keep the sums of what has not arrived completely."""
+        before = self._buffered_bytes
         self._buffered_bytes += change_bytes
-        self._inbound.buffered_bytes += change_bytes
+        if self._admitted:
+            self._port.inbound.count(self, before, self._buffered_bytes)
+        else:
+            self._port.strangers.heard(self, self._buffered_bytes)
 
     def buffers_too_much(self) -> bool:
-        limits = self.limits
-        return self._buffered_bytes > limits.message_bytes_max + message_codec.PREFIX_BYTES or (
-            self._inbound.buffered_bytes > limits.inbound_bytes_max
-            and self._buffered_bytes > limits.unsent_bytes_max
-        )
+        return self._buffered_bytes > self.limits.message_bytes_max + _FRAME_ROOM
+
+    def make_room(self) -> None:
+        """Others' messages arrive, and this connection's large ones do not."""
+        for call in list(self.calls.values()):
+            if call.buffered_bytes() > LARGE_BYTES:
+                call.make_room()
+
+    def give_up(self) -> None:
+        """Others need the room that this one takes for nothing."""
+        self._ended = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def unsent_bytes(self) -> int:
+        written = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return self.http2.out.waiting_bytes + written
+
+    def _count_rest(self) -> None:
+        """The frame that has not arrived whole counts as well. A stranger may send little."""
+        rest_bytes = self.http2.buffered_bytes()
+        if rest_bytes != self._rest_bytes:
+            change_bytes, self._rest_bytes = rest_bytes - self._rest_bytes, rest_bytes
+            self.count_buffered(change_bytes)
+        if not self._admitted and self._buffered_bytes > self.limits.stranger_bytes_max:
+            raise Http2Error(frames.ENHANCE_YOUR_CALM, "too much came before a key")
+
+    def _admit(self) -> None:
+        if not self._admitted:
+            self._port.strangers.known(self)
+            self._admitted = True
+            self._port.inbound.count(self, 0, self._buffered_bytes)
 
     def takes_more(self) -> bool:
         """Whether the client has taken nearly all it was sent."""
         return self.http2.out.waiting_bytes <= self.limits.unsent_bytes_max
+
+    def consumers_allowed(self) -> int:
+        return self._port.allowed(self.limits.consumers_max, self.broker.consumers())
 
     def wait_for_client(self, call: Call) -> None:
         """Call `caught_up` once the client has taken what is unsent."""
@@ -341,6 +401,7 @@ class GrpcConnection(asyncio.Protocol):
             caller.close()
             return grpc_status.of(refused)
         self._callers[name] = caller
+        self._admit()
         return caller
 
     def forget(self, name: str) -> None:

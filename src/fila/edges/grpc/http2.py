@@ -31,7 +31,7 @@ CONTINUATIONS_MAX: Final = 64
 class Http2Limits(NamedTuple):
     streams_max: int = 1_000
     header_bytes_max: int = 16 * 1024
-    frame_bytes_max: int = 256 * 1024
+    frame_bytes_max: int = 32 * 1024  # what a stranger may send holds one whole
     stream_window_bytes: int = 4 * 1024 * 1024
     connection_window_bytes: int = 16 * 1024 * 1024
 
@@ -90,6 +90,10 @@ class Http2:
     def opened(self) -> bool:
         """Whether the peer introduced itself."""
         return self._settled
+
+    def buffered_bytes(self) -> int:
+        """Bytes of a frame, or of header fields, that have not arrived whole."""
+        return len(self._rest) + (self._block_bytes if self._block_stream else 0)
 
     def feed(self, data: bytes) -> list[Event]:
         """What these bytes mean. Raises Http2Error.

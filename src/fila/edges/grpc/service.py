@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fila.edges.grpc.connection import GrpcConnection
 
 UNANSWERED_MAX: Final = 8_192  # batches of one stream, before the client has to wait
-UNSENT_SHARES: Final = 16  # of what one consumer may have unsent, for all of a connection
+UNSENT_SHARES: Final = 8  # of what one consumer may have unsent, for all of a connection
 _ACCEPTED: Final = b"\x00"
 
 _ENQUEUE_CODES: Final[dict[int, int]] = {
@@ -109,7 +109,7 @@ class ConsumeCall(OneRequestCall):
         assert self.caller is not None
         if request.prefetch:
             legacy.note_present(self.connection)  # the first shape did not have it
-        crowded = self.session.too_many_consumers(self.connection.limits.consumers_max)
+        crowded = self.session.too_many_consumers(self.connection.consumers_allowed())
         if crowded is not None:
             self.end_after_commit(Status(grpc_status.RESOURCE_EXHAUSTED, crowded))
             return
