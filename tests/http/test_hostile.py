@@ -232,3 +232,30 @@ def test_half_a_character_in_json_is_refused_and_the_broker_goes_on(
 def test_a_query_that_is_no_utf8_is_refused(site: HttpBroker) -> None:
     head = b"GET /api/v1/explain?queue=%ff HTTP/1.1\r\nHost: localhost\r\n\r\n"
     assert b"the query is not valid UTF-8" in exchange(site.http_address, head)
+
+
+def test_metrics_show_how_near_each_limit_is(own_site: HttpBroker) -> None:
+    own_site.settings["connection.max_unauthenticated"] = 10
+    own_site.settings["journal.enabled"] = True
+    own_site.start()
+    strangers = [socket.create_connection(own_site.address, 10) for _ in range(15)]
+    visitor = own_site.visitor()
+
+    def shown(one: Visitor) -> bool:
+        text = one.get("/metrics").body.decode()
+        return (
+            'fila_limit_used{limit="connection.max_unauthenticated"} 10' in text
+            and 'fila_limit_max{limit="connection.max_unauthenticated"} 10' in text
+            and 'fila_limit_reached_total{limit="connection.max_unauthenticated"} 5' in text
+        )
+
+    visitor.wait(shown, "the limit")
+    text = visitor.get("/metrics").body.decode()
+    for name in (
+        *("server.max_connections", "server.max_consumers", "connection.max_inbound_bytes"),
+        *("connection.max_unread_bytes", "connection.max_unauthenticated_bytes"),
+        *("journal.max_waiting_events", "journal.max_waiting_bytes"),
+    ):
+        assert f'fila_limit_max{{limit="{name}"}}' in text, name
+    for one in strangers:
+        one.close()

@@ -16,6 +16,7 @@ from fila.broker import operations
 from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.lease_requests import LeaseRequests
+from fila.broker.limits import Limit
 from fila.broker.options import Options, fits
 from fila.core.rejection import CHANNEL_FULL, INVALID_CONFIG_VALUE, OK, Rejection
 from fila.security.attempts import Attempts
@@ -62,6 +63,7 @@ class Sessions:
         self.random_hex = random_hex
         self.now_ms = now_ms
         self.tracer: Tracer | None = None
+        self.limits: Callable[[], list[Limit]] = list  # how near each is
         self._open: set[Session] = set()
 
     def open(self, connection: ClientConnection, peer: str) -> Session:

@@ -26,7 +26,8 @@ class Listener:
         http2: Http2Limits | None = None,
         connections_max: int = 10_000,
     ) -> None:
-        self._connections_max = connections_max
+        self.connections_max = connections_max
+        self.turned_away = 0  # since the start
         self._full = False
         self.port = Port(limits)
         self._sessions = sessions
@@ -71,12 +72,13 @@ class Listener:
             log.warning("connections did not close in time", extra={"open": len(self._connections)})
 
     def _connect(self) -> asyncio.Protocol:
-        full = len(self._connections) >= self._connections_max
+        full = len(self._connections) >= self.connections_max
         if full and not self._full:
-            log.warning("too many connections", extra={"max_connections": self._connections_max})
+            log.warning("too many connections", extra={"max_connections": self.connections_max})
         self._full = full
         if full:
-            return TurnedAway(self._connections_max)
+            self.turned_away += 1
+            return TurnedAway(self.connections_max)
         return ProtocolDetector(
             self._fibp,
             self._grpc,

@@ -45,6 +45,7 @@ from fila.server.data_directory import DirectoryWatch
 from fila.server.files import connections_allowed
 from fila.server.flusher import Flusher
 from fila.server.key_warnings import report_keys
+from fila.server.limits import limits
 from fila.server.settings import Settings
 from fila.server.watch import Watch
 from fila.storage.committer import Committer, OsCommitter
@@ -148,6 +149,7 @@ class Node:
             http2_limits(settings),
             connections_allowed(settings.server.max_connections),
         )
+        sessions.limits = lambda: limits(settings, self.broker, self._listener, self._journal)
         if self._watch is not None:
             journal = self._journal.status if self._journal is not None else None
             certificate = self._certificate if settings.tls.cert_file else None

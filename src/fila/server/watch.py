@@ -94,6 +94,8 @@ class Watch:
                 journal,
                 certificate.remaining_s if certificate is not None else None,
                 refusals.counts if refusals is not None else None,
+                lambda: sessions.limits(),
+                lambda: sessions.attempts.refused,
             ),
         )
         if own.otlp_endpoint:

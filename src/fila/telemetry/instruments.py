@@ -242,6 +242,28 @@ INSTRUMENTS: Final = (
         "has a line for it.",
     ),
     Instrument(
+        "fila.limit.used",
+        GAUGE,
+        "1",
+        ("limit",),
+        "What is used of a limit that all share, by the name of its setting (docs/limits.md).",
+    ),
+    Instrument("fila.limit.max", GAUGE, "1", ("limit",), "That limit."),
+    Instrument(
+        "fila.limit.reached",
+        COUNTER,
+        "{refusal}",
+        ("limit",),
+        "Times somebody was refused or closed because a limit was reached.",
+    ),
+    Instrument(
+        "fila.auth.keys_refused",
+        COUNTER,
+        "{key}",
+        (),
+        "Wrong API keys that were shown, over all protocols.",
+    ),
+    Instrument(
         "fila.tls.handshakes.refused",
         COUNTER,
         "{connection}",

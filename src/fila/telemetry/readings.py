@@ -6,7 +6,7 @@ another thread may encode and send it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from fila.core.figures import QueueFigures
@@ -89,6 +89,9 @@ class Sources(NamedTuple):
     journal: Callable[[], JournalNumbers] | None
     certificate_s: Callable[[], float] | None = None  # until the server's certificate expires
     handshakes_refused: Mapping[str, int] | None = None  # by kind
+    # (setting, used, limit, how often it was reached)
+    limits: Callable[[], Sequence[tuple[str, int, int, int]]] = tuple
+    keys_refused: Callable[[], int] | None = None
 
 
 class Readings:
@@ -205,6 +208,12 @@ class Readings:
         add("fila.connections.open", (), sources.connections())
         for protocol, count in sources.connections_failed.items():
             add("fila.connections.failed", (protocol,), count)
+        for name, used, most, reached in sources.limits():
+            add("fila.limit.used", (name,), used)
+            add("fila.limit.max", (name,), most)
+            add("fila.limit.reached", (name,), reached)
+        if sources.keys_refused is not None:
+            add("fila.auth.keys_refused", (), sources.keys_refused())
         if sources.certificate_s is not None:
             add("fila.tls.certificate.expires_in", (), sources.certificate_s())
         for kind, count in (sources.handshakes_refused or {}).items():
