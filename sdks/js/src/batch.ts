@@ -33,6 +33,7 @@ export class Collector {
   readonly #runs = new Deque<Run>();
   #messages = 0;
   #bytes = 0;
+  #gone = 0; // runs that were given up and are still in line
   #oldestAt = 0;
 
   constructor(limits: BatchLimits) {
@@ -51,9 +52,16 @@ export class Collector {
     for (const run of runs) this.#count(run, 1);
   }
 
-  /** A run that was given up stays where it is, but counts no more. */
+  /**
+   * A run that was given up counts no more. Its memory goes with that of others like it, when they are
+   * half of what waits: a broker may be away for long, while calls come and give up.
+   */
   forget(run: Run): void {
     this.#count(run, -1);
+    this.#gone++;
+    if (this.#gone * 2 < this.#runs.length) return;
+    this.#gone = 0;
+    this.#runs.filter((one) => !one.dropped);
   }
 
   /** The next frame's runs, if it is time for one. */
@@ -71,6 +79,7 @@ export class Collector {
   takeAll(): Run[] {
     this.#messages = 0;
     this.#bytes = 0;
+    this.#gone = 0;
     return this.#runs.takeAll().filter((run) => !run.dropped);
   }
 
@@ -89,6 +98,7 @@ export class Collector {
     for (let run = this.#runs.peek(); run !== undefined; run = this.#runs.peek()) {
       if (run.dropped) {
         this.#runs.shift();
+        this.#gone--;
         continue;
       }
       if (taken.length > 0) {

@@ -228,7 +228,8 @@ export abstract class BulkCalls extends AdminCalls {
         }
       }
     } finally {
-      await this.browseClose(snapshot.token);
+      // A snapshot that cannot be closed expires by itself; what ended the loop is the news.
+      await this.browseClose(snapshot.token).catch(() => undefined);
     }
   }
 

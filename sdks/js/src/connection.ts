@@ -24,6 +24,7 @@ import {
 import type { Events } from './events.js';
 import type { Settings } from './options.js';
 import { WireSocket, whyNotConnected } from './socket.js';
+import { after } from './timer.js';
 import { Code } from './wire/catalogue.js';
 import { decodeBody, encodeBody, InvalidBodyError } from './wire/codec.js';
 import { encodeFrames, FRAME_BYTES_MAX, FrameDecoder, type FrameFault } from './wire/frames.js';
@@ -53,8 +54,10 @@ export interface ConnectionEvents {
   opened(): void;
   /** May throw InvalidBodyError or RefusedError, which end the connection. */
   frame(opcode: number, requestId: number, body: Buffer): void;
-  /** A message that could not be put together, or an Error frame. */
+  /** An Error frame. */
   refused(requestId: number, error: RefusedError): void;
+  /** A message that could not be put together. */
+  unreadable(requestId: number, error: RefusedError): void;
   /** Time to send what was collected; returns when to ask again, if it is known. */
   pump(now: number): number | undefined;
   /** Lost after it was open. True when it should come back. */
@@ -138,8 +141,8 @@ export class Connection {
     });
   }
 
-  /** Says goodbye and ends; resolves when the socket is closed. */
-  async close(): Promise<void> {
+  /** Says goodbye and ends, by its user's wish or for a reason; resolves when the socket is closed. */
+  async close(reason?: FilaError): Promise<void> {
     const socket = this.#socket;
     const wasOpen = this.isOpen;
     if (wasOpen) {
@@ -148,7 +151,7 @@ export class Connection {
       this.#flush();
       this.#socket = undefined; // what still comes is read and ignored
     }
-    this.#end(new ClientClosedError(`the client for ${this.address.text} is closed`));
+    this.#end(reason ?? new ClientClosedError(`the client for ${this.address.text} is closed`));
     if (socket === undefined || !wasOpen) return;
     // The broker closes when it has handed everything back; a dead one must not keep us.
     const timer = setTimeout(() => {
@@ -167,10 +170,10 @@ export class Connection {
     this.#dropReason = undefined;
     this.#complaint = undefined;
     this.#log('debug', 'connecting', { tls: secure !== undefined });
-    this.#openTimer = setTimeout(() => {
+    this.#openTimer = after(settings.connectTimeoutMs, () => {
       const text = `did not answer the handshake within ${settings.connectTimeoutMs} ms`;
       this.#drop(new ConnectFailedError(`${this.address.text} ${text}; is it a Fila broker?`));
-    }, settings.connectTimeoutMs);
+    });
     const socket = new WireSocket(this.address, secure, {
       connected: () => {
         const hello = { version: PROTOCOL_VERSION, apiKey: settings.apiKey ?? null };
@@ -253,9 +256,9 @@ export class Connection {
       delayMs,
       reason,
     });
-    this.#openTimer = setTimeout(() => {
+    this.#openTimer = after(delayMs, () => {
       this.#open();
-    }, delayMs);
+    });
   }
 
   #end(error: FilaError): void {
@@ -279,9 +282,9 @@ export class Connection {
   }
 
   #keepAliveIn(delayMs: number): void {
-    this.#aliveTimer = setTimeout(() => {
+    this.#aliveTimer = after(delayMs, () => {
       this.#keepAlive(performance.now());
-    }, delayMs);
+    });
     this.#aliveTimer.unref();
   }
 
@@ -302,11 +305,24 @@ export class Connection {
       // A large message on a slow line: our Ping stands behind it, but bytes are moving.
       this.#pinged = { at: now, unsentBytes };
     } else {
-      const silentMs = Math.round(now - heardAt);
-      this.#drop(new ConnectionLostError(`${this.address.text} was silent for ${silentMs} ms`));
+      // A program that was busy hears its timers before its sockets: what has come is read first.
+      setImmediate(() => {
+        this.#giveUpSilence(heardAt);
+      });
       return;
     }
     this.#keepAliveIn(keepAliveTimeoutMs);
+  }
+
+  #giveUpSilence(heardAt: number): void {
+    if (!this.isOpen) return;
+    const now = performance.now();
+    if (this.#heardAt > heardAt) {
+      this.#keepAlive(now);
+      return;
+    }
+    const silentMs = Math.round(now - heardAt);
+    this.#drop(new ConnectionLostError(`${this.address.text} was silent for ${silentMs} ms`));
   }
 
   #receive(chunk: Buffer): void {
@@ -374,7 +390,7 @@ export class Connection {
     } else if (fault.fatal) {
       this.#drop(protocolError(text));
     } else {
-      this.#above.refused(fault.requestId, protocolError(text));
+      this.#above.unreadable(fault.requestId, protocolError(text));
     }
   }
 
@@ -385,10 +401,10 @@ export class Connection {
       if (dueAt !== undefined && this.#pumpTimer === undefined) {
         // Timers count whole milliseconds and may be early by a part of one.
         const delayMs = Math.max(1, Math.ceil(dueAt - now));
-        this.#pumpTimer = setTimeout(() => {
+        this.#pumpTimer = after(delayMs, () => {
           this.#pumpTimer = undefined;
           this.#flush();
-        }, delayMs);
+        });
       }
     }
     if (this.#out.length === 0) return;

@@ -9,6 +9,7 @@
 import { onAbort } from './abort.js';
 import type { Message } from './message.js';
 import type { Stream } from './stream.js';
+import { after } from './timer.js';
 
 /** Options of {@link Client.consume}. */
 export interface ConsumeOptions {
@@ -170,10 +171,10 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
       stream.watchers.add(check);
       if (signal !== undefined) unwatch = onAbort(signal, abort);
       if (timeoutMs !== undefined) {
-        timer = setTimeout(() => {
+        timer = after(timeoutMs, () => {
           end();
           resolve(undefined);
-        }, timeoutMs);
+        });
       }
       check();
     });

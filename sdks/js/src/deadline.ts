@@ -8,8 +8,7 @@
 
 import { onAbort } from './abort.js';
 import { RequestTimeoutError } from './errors.js';
-
-const TIMER_MAX_MS = 0x7fff_ffff;
+import { after } from './timer.js';
 
 /** What a call is and how long it may take. */
 export interface Limits {
@@ -44,10 +43,10 @@ export class Deadline<T> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    if (timeoutMs <= TIMER_MAX_MS) {
-      this.#timer = setTimeout(() => {
+    if (timeoutMs !== Infinity) {
+      this.#timer = after(timeoutMs, () => {
         this.#timeOut(where());
-      }, timeoutMs);
+      });
     }
     if (signal !== undefined) {
       this.#unwatch = onAbort(signal, () => {

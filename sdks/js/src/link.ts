@@ -11,7 +11,13 @@ import type { Buffer } from 'node:buffer';
 
 import type { Address } from './address.js';
 import { Connection, type ConnectionEvents, type Surroundings } from './connection.js';
-import { NotLeaderError, protocolError, type FilaError, type RefusedError } from './errors.js';
+import {
+  ConnectionLostError,
+  NotLeaderError,
+  protocolError,
+  type FilaError,
+  type RefusedError,
+} from './errors.js';
 import { onlyQueueOf, Outbox, type Flight } from './outbox.js';
 import { Request } from './request.js';
 import { Stream, type StreamLink } from './stream.js';
@@ -22,6 +28,7 @@ import { scanDelivery } from './wire/delivery.js';
 import { Consume, Opcode, OPERATIONS, Release } from './wire/operations.js';
 
 const RESUBSCRIBE_MS = 500;
+const SWEEP_AT = 64; // requests
 // The broker may well accept a moment later: no verdict on a consumer.
 const TRANSIENT: readonly number[] = [Code.ChannelFull, Code.NodeNotReady, Code.NotLeader];
 
@@ -65,6 +72,7 @@ export class Link implements StreamLink, ConnectionEvents {
   #lastId = 0;
   #pending = new Map<number, Flight | Request | Stream | Leaving>();
   #requests: Request[] = []; // waiting for a connection
+  #sweepAt = SWEEP_AT;
   readonly #streams = new Set<Stream>();
   readonly #againTimers = new Map<Stream, NodeJS.Timeout>();
 
@@ -102,8 +110,9 @@ export class Link implements StreamLink, ConnectionEvents {
     this.#connection.start();
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  /** Ends it by its user's wish, or for a reason. */
+  close(reason?: FilaError): Promise<void> {
+    return this.#connection.close(reason);
   }
 
   // Calls.
@@ -114,8 +123,16 @@ export class Link implements StreamLink, ConnectionEvents {
   }
 
   ask(request: Request): void {
-    if (this.isOpen) this.#sendRequest(request);
-    else this.#requests.push(request);
+    if (this.isOpen) {
+      this.#sendRequest(request);
+      return;
+    }
+    // A broker may be away for long, while requests come and are given up.
+    if (this.#requests.length >= this.#sweepAt) {
+      this.#requests = this.#requests.filter((one) => !one.dropped);
+      this.#sweepAt = Math.max(SWEEP_AT, 2 * this.#requests.length);
+    }
+    this.#requests.push(request);
   }
 
   subscribe(stream: Stream): void {
@@ -235,6 +252,25 @@ export class Link implements StreamLink, ConnectionEvents {
         queue !== undefined && this.#moved({ kind: 'flight', flight: waiting, queue }, error);
       if (!moved) this.#outbox.refused(waiting, error);
     }
+  }
+
+  /**
+   * The broker answered, but what it said is lost. That is no refusal: what was asked may have been
+   * carried out, and a stream is still open over there.
+   */
+  unreadable(requestId: number, error: RefusedError): void {
+    const waiting = this.#pending.get(requestId);
+    if (waiting === undefined || waiting instanceof Leaving) return;
+    this.#pending.delete(requestId);
+    if (waiting instanceof Stream) {
+      this.#connection.send(Opcode.CancelConsume, requestId, []);
+      this.#refuseStream(waiting, error);
+      return;
+    }
+    const text = `the answer cannot be read: ${error.message}`;
+    const lost = new ConnectionLostError(text, { cause: error });
+    if (waiting instanceof Request) waiting.fail(lost);
+    else this.#outbox.failed(waiting, lost);
   }
 
   #refuseStream(stream: Stream, error: RefusedError): void {

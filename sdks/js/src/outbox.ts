@@ -110,18 +110,23 @@ export class Outbox {
     flight.runs.forEach(this.#landed);
   }
 
+  /** A frame came to nothing. */
+  failed(flight: Flight, error: FilaError): void {
+    this.#collectorOf(flight.opcode).framesInFlight--;
+    for (const run of flight.runs) {
+      failRun(run, error);
+      this.#landed(run);
+    }
+  }
+
   /** The broker refused the frame as a whole; nothing of it counted. */
   refused(flight: Flight, error: RefusedError): void {
-    const collector = this.#collectorOf(flight.opcode);
-    collector.framesInFlight--;
     const apart = separated(flight.runs, error);
     if (apart === undefined) {
-      for (const run of flight.runs) {
-        failRun(run, error);
-        this.#landed(run);
-      }
+      this.failed(flight, error);
       return;
     }
+    this.#collectorOf(flight.opcode).framesInFlight--;
     // One caller's mistake must not cost the others who shared the frame.
     for (const runs of apart) this.#sendRuns(runs);
   }

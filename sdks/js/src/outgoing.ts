@@ -61,7 +61,7 @@ export function enqueueRuns(
       const bytes = sizeHint(message);
       if (
         to > from &&
-        (size + bytes > settings.maxBatchBytes || hasOptions(message) !== withOptions)
+        (size + bytes > settings.maxBatchBytes || !alike(messages[from] as NewMessage, message))
       ) {
         break;
       }
@@ -165,6 +165,12 @@ export function settlementRuns(
   }
   ticket.runs.push(...runs);
   return runs;
+}
+
+/** Messages of one run have one form, and all of them may be sent again or none. */
+function alike(one: NewMessage, other: NewMessage): boolean {
+  const sameForm = hasOptions(one) === hasOptions(other);
+  return sameForm && Boolean(one.idempotencyKey) === Boolean(other.idempotencyKey);
 }
 
 function hasOptions(message: NewMessage): boolean {

@@ -13,7 +13,13 @@ import type { SecureContext } from 'node:tls';
 
 import { parseAddress, type Address } from './address.js';
 import { Deadline, type Limits } from './deadline.js';
-import { ClientClosedError, RefusedError, type FilaError, type NotLeaderError } from './errors.js';
+import {
+  ClientClosedError,
+  ConnectionLostError,
+  RefusedError,
+  type FilaError,
+  type NotLeaderError,
+} from './errors.js';
 import type { Events } from './events.js';
 import { Link, type LinkHost, type Orphans, type Refused } from './link.js';
 import type { Settings } from './options.js';
@@ -21,6 +27,7 @@ import type { Request } from './request.js';
 import { Room } from './room.js';
 import type { Stream, StreamLink } from './stream.js';
 import { failRun, perQueue, type Run } from './ticket.js';
+import { after } from './timer.js';
 
 const HOPS_MAX = 5;
 const HOP_PAUSE_MS = 50;
@@ -243,7 +250,10 @@ export class Router implements LinkHost {
     this.#ended = error;
     this.events.log('error', 'the client is over', { address: this.#address.text, error });
     this.#failWaiting(error);
-    for (const leader of [...this.#leaders.values()]) void leader.close();
+    for (const leader of [...this.#leaders.values()]) {
+      const text = `connection to ${leader.address.text} given up: ${error.message}`;
+      void leader.close(new ConnectionLostError(text, { cause: error }));
+    }
     this.#failStreams(error);
     this.events.emit('closed', { reason: error });
   }
@@ -361,7 +371,9 @@ export class Router implements LinkHost {
       const watcher = (): void => {
         if (isSo()) done(true);
       };
-      const timer = setTimeout(done, Math.min(Math.max(timeoutMs, 1), 0x7fff_ffff), false);
+      const timer = after(timeoutMs, () => {
+        done(false);
+      });
       this.#idleWatchers.add(watcher);
     });
   }
