@@ -67,9 +67,11 @@ export interface Overview {
     connections: number;
     dlq_depth: number;
     throttled: number;
+    quarantined: number;
     rates: Rates;
   };
   queues: QueueRow[];
+  quarantined: { name: string; since_ms: number; cause: string }[];
 }
 
 export interface Named {
@@ -95,6 +97,12 @@ export interface Hook {
   memory: number;
   bypassed: number;
   trips: number;
+  fail_mode: string;
+  late: number;
+  kept_out: number;
+  quarantined: number;
+  quarantined_keys: string[];
+  strangers_kept_out: boolean;
   mean_us: number;
   memory_bytes: number;
   last_problem: string;

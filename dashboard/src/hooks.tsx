@@ -1,6 +1,6 @@
 // The Lua hooks of a queue: do they run, how long do they take, has the breaker tripped?
 import type { Hook } from "./api";
-import { count } from "./format";
+import { count, plural } from "./format";
 import { Name, Panel, State } from "./parts";
 
 export function Hooks({ hooks }: { hooks: Record<string, Hook | null> }) {
@@ -15,6 +15,9 @@ export function Hooks({ hooks }: { hooks: Record<string, Hook | null> }) {
             <span>
               breaker <State text={hook.breaker} />
             </span>
+            <span>
+              fail mode <code>{hook.fail_mode}</code>
+            </span>
           </div>
           <dl class="facts">
             <Fact label="runs" value={count(hook.executions)} />
@@ -24,7 +27,21 @@ export function Hooks({ hooks }: { hooks: Record<string, Hook | null> }) {
             <Fact label="memory" value={count(hook.memory)} bad={hook.memory > 0} />
             <Fact label="bypassed" value={count(hook.bypassed)} bad={hook.bypassed > 0} />
             <Fact label="trips" value={count(hook.trips)} bad={hook.trips > 0} />
+            <Fact label="late" value={count(hook.late)} bad={hook.late > 0} />
+            <Fact label="kept out" value={count(hook.kept_out)} bad={hook.kept_out > 0} />
           </dl>
+          {hook.quarantined > 0 && (
+            <p class="problem">
+              {plural(hook.quarantined, "key")} in quarantine:{" "}
+              {hook.quarantined_keys.map((key, at) => (
+                <span key={key}>
+                  {at > 0 && ", "}
+                  <Name text={key} />
+                </span>
+              ))}
+              {hook.quarantined > hook.quarantined_keys.length && " …"}
+            </p>
+          )}
           {hook.last_problem && (
             <p class="problem">
               <Name text={hook.last_problem} />

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Frame } from "./app";
 import { type Overview as Document, type Points, type QueueRow, get } from "./api";
-import { count, plural, rate } from "./format";
+import { count, moment, plural, rate } from "./format";
 import { stepRows } from "./keyboard";
 import { grown, useStream } from "./live";
 import { Name, State, Tile, Trouble } from "./parts";
@@ -60,6 +60,15 @@ export function Overview({ frame }: { frame: Frame }) {
     <main id="main" tabIndex={-1}>
       <h1>Queues</h1>
       {trouble && <Trouble text={trouble} />}
+      {document_.quarantined.map((one) => (
+        <p key={one.name} class="banner bad" role="status">
+          <strong>
+            <Name text={one.name} /> is quarantined
+          </strong>{" "}
+          since {moment(one.since_ms)}, and not served: <Name text={one.cause} />.{" "}
+          <code>fila explain</code> says what to do.
+        </p>
+      ))}
       <dl class="tiles">
         <Tile label="Pending" value={count(totals.depth)} note={`${count(totals.in_flight)} in flight`} />
         <Tile label="Enqueued" value={rate(totals.rates.enqueued)} note="per second" />

@@ -131,7 +131,26 @@ def test_an_open_breaker_and_its_last_problem_are_shown(
         )
         hook = open_page(f"/queue?name={queue}").page.locator(".hook")
         expect(hook.locator(".state")).to_have_text("open")
+        expect(hook).to_contain_text("fail mode default")
         expect(hook).to_contain_text("no such tenant")
+
+
+def test_keys_a_hook_keeps_failing_for_are_shown(
+    open_page: Open, site: HttpBroker, queue: str
+) -> None:
+    policy = """function on_enqueue(msg)
+      if msg.headers.order == "broken" then error("no such order") end
+      return { fairness_key = msg.headers.tenant }
+    end"""
+    with site.peer() as peer:
+        peer.create_queue(queue, on_enqueue=policy)
+        for tenant, order in (("acme", "fine"), ("evil", "fine"), ("evil", "broken")):
+            peer.enqueue(queue, *[b"m"] * 10, headers={"tenant": tenant, "order": order})
+        site.visitor().wait(
+            lambda one: one.get("/api/v1/queue", name=queue).status == 200, "the queue"
+        )
+        hook = open_page(f"/queue?name={queue}").page.locator(".hook")
+        expect(hook).to_contain_text("1 key in quarantine: evil")
 
 
 def test_dead_letters_are_grouped_by_error(open_page: Open) -> None:

@@ -7,14 +7,32 @@ get the default key and share one lane with all others.
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from fila.broker.broker import Broker
 from fila.core.explain import Document
 from fila.core.rejection import MESSAGE_NOT_FOUND, Rejection
 from fila.core.verdict import DEFAULT_ASSIGNMENT
 from fila.hooks.breaker import CLOSED
+from fila.hooks.contract import HookStats
 from fila.wire.ids import parse_id
 
+_TOLD: Final = (
+    "breaker",
+    "fail_mode",
+    "executions",
+    "errors",
+    "timeouts",
+    "memory",
+    "bypassed",
+    "late",
+    "kept_out",
+    "trips",
+    "quarantines",
+    "quarantined",
+    "strangers_kept_out",
+    "last_problem",
+)
 _DEFAULT_KEY = DEFAULT_ASSIGNMENT.fairness_key.decode()
 
 
@@ -44,6 +62,13 @@ def as_json(document: Document) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def _status(one: HookStats | None) -> Document | None:
+    if one is None:
+        return None
+    told: Document = {name: getattr(one, name) for name in _TOLD}
+    return {**told, "quarantined_keys": list(one.quarantined_keys)}
+
+
 def _with_hooks(broker: Broker, document: Document) -> Document:
     stats = broker.hook_stats(document["queue"])
     hooks = {
@@ -53,6 +78,10 @@ def _with_hooks(broker: Broker, document: Document) -> Document:
     document["hooks"] = hooks
     if "sentence" not in document:
         return document
+    document["hook_status"] = {
+        "on_enqueue": _status(stats.on_enqueue),
+        "on_failure": _status(stats.on_failure),
+    }
     key = document.get("key")
     tripped = hooks["on_enqueue"] not in (None, CLOSED)
     if tripped and (key is None or key["key"] == _DEFAULT_KEY):

@@ -1,4 +1,7 @@
-"""`fila hooks test`: try a policy on sample messages before a queue depends on it. No broker."""
+"""`fila hooks test`: try a policy on sample messages before a queue depends on it. No broker.
+
+`fila hooks status` is in `hook_status.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from fila.cli import hook_status
 from fila.cli.failure import EXIT_FAILED, Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
@@ -23,11 +27,24 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "hooks",
-        "try Lua hooks on sample messages",
-        examples="  fila hooks test --on-enqueue @policy.lua --messages sample.jsonl",
+        "try Lua hooks on sample messages, see how a queue's are doing",
+        examples="  fila hooks test --on-enqueue @policy.lua --messages sample.jsonl\n"
+        "  fila hooks status orders",
     )
+    inner = verbs(parser)
+    status = command(
+        inner,
+        "status",
+        "show what a queue's hooks did, and whom they fail for",
+        about="Show the hooks of a queue: the breaker, the fail mode, what was counted, and the\n"
+        "keys in quarantine because the hook keeps failing for them. Needs admin permission\n"
+        "on the queue.",
+        examples="  fila hooks status orders\n"
+        "  fila hooks status orders --json | jq '.hooks.on_enqueue.quarantined_keys'",
+    )
+    status.add_argument("queue", metavar="QUEUE", help="the queue to look at")
     test = command(
-        verbs(parser),
+        inner,
         "test",
         "run scripts over sample messages, without a broker",
         about="Run scripts over sample messages, without a broker, and show what each decides,\n"
@@ -72,6 +89,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.verb == "status":
+        return hook_status.run(args)
     if args.on_enqueue is None and args.on_failure is None:
         raise usage("give --on-enqueue, --on-failure or both")
     try:
