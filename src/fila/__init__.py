@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fila.client.new_message import Enqueued, NewMessage
     from fila.client.options import ClientOptions
     from fila.client.sync import Consumer, FilaClient, Receipt, SyncMessage
+    from fila.client.trace import trace_context
     from fila.wire.bodies import (
         ApiKeySummary,
         BrowseRange,
@@ -98,6 +99,7 @@ _HOMES = {
     "fila.client.new_message": ("Enqueued", "NewMessage"),
     "fila.client.options": ("ClientOptions",),
     "fila.client.sync": ("Consumer", "FilaClient", "Receipt", "SyncMessage"),
+    "fila.client.trace": ("trace_context",),
     "fila.wire.bodies": (
         "ApiKeySummary",
         "BrowseRange",
@@ -169,6 +171,7 @@ __all__ = [
     "UnsupportedVersionError",
     "__version__",
     "errors",
+    "trace_context",
 ]
 
 

@@ -32,6 +32,9 @@ class SyncDriver:
     def next(self, consumer: Any) -> Any:
         return next(consumer)
 
+    def collect(self, generator: Any) -> list[Any]:
+        return list(generator)
+
     def stop(self) -> None:
         pass
 
@@ -63,6 +66,13 @@ class AsyncDriver(SyncDriver):
 
     def next(self, consumer: Any) -> Any:
         return self._run(consumer.__anext__())
+
+    def collect(self, generator: Any) -> list[Any]:
+        async def everything() -> list[Any]:
+            return [one async for one in generator]
+
+        result: list[Any] = self._run(everything())
+        return result
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

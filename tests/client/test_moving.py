@@ -1,5 +1,6 @@
 """Both clients on the move: drained, told about, and sent to the leader by another broker."""
 
+import logging
 import ssl
 import threading
 from collections import deque
@@ -174,11 +175,64 @@ def test_a_listener_hears_of_the_connection_from_beginning_to_end(
     client = driver.open(peer.address, on_event=told.append, **FAST)
     wait_until(lambda: len(told) == 1, 5, "connected")
     peer.connections[0].cut()
-    wait_until(lambda: len(told) == 3, 5, "disconnected and connected")
+    wait_until(lambda: len(told) == 4, 5, "connected again")
     driver.call(client, "close")
-    assert [event.kind for event in told] == ["connected", "disconnected", "connected", "closed"]
+    kinds = [event.kind for event in told]
+    assert kinds == ["connected", "disconnected", "reconnecting", "connected", "closed"]
     assert {event.address for event in told} == {peer.address}
-    assert told[1].reason
+    assert told[1].reason and told[2].reason
+    assert told[2].pause > 0
+
+
+def test_a_listener_hears_of_the_move_to_the_leader(
+    driver: SyncDriver, broker: TinyBroker, peer: Peer
+) -> None:
+    broker.queues["q"] = deque()
+    told: list[ConnectionEvent] = []
+    with Peer(Follower(peer.address)) as follower:
+        client = driver.open(follower.address, on_event=told.append, **FAST)
+        driver.call(client, "enqueue", "q", None, b"x")
+        driver.call(client, "close")
+    assert [(event.kind, event.address) for event in told] == [
+        ("connected", follower.address),
+        ("disconnected", follower.address),
+        ("redirected", peer.address),
+        ("connected", peer.address),
+        ("closed", peer.address),
+    ]
+    assert peer.address in told[2].reason
+
+
+def test_a_logger_is_told_the_same_in_words(
+    driver: SyncDriver, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told: list[ConnectionEvent] = []
+    logger = logging.getLogger("orders.broker")
+    client = driver.open(
+        peer.address, logger=logger, on_event=told.append, api_key="a-secret", **FAST
+    )
+    wait_until(lambda: len(told) == 1, 5, "connected")
+    peer.connections[0].cut()
+    wait_until(lambda: len(told) == 4, 5, "connected again")
+    driver.call(client, "close")
+    lines = [line for line in caplog.records if line.name == "orders.broker"]
+    assert [line.levelname for line in lines] == ["INFO", "WARNING", "INFO", "INFO", "INFO"]
+    assert all(peer.address in line.getMessage() for line in lines)
+    assert "lost" in lines[1].getMessage()
+    assert "a-secret" not in caplog.text
+
+
+def test_a_logger_hears_why_a_client_ended_by_itself(
+    driver: SyncDriver, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("orders.broker")
+    client = driver.open(peer.address, logger=logger, reconnect=False)
+    peer.connections[0].cut()
+    wait_until(lambda: "has ended" in caplog.text, 5, "the last line")
+    (last,) = [line for line in caplog.records if "has ended" in line.getMessage()]
+    assert last.levelname == "ERROR" and peer.address in last.getMessage()
+    driver.call(client, "close")
 
 
 def test_a_listener_may_fail_and_may_use_the_client(
@@ -195,7 +249,7 @@ def test_a_listener_may_fail_and_may_use_the_client(
     with pytest.raises(QueueNotFoundError):
         driver.call(client, "get_stats", "nowhere")
     driver.call(client, "close")
-    assert "on_event failed" in caplog.text
+    assert "on_event or the logger failed" in caplog.text
 
 
 def test_a_message_is_released_by_itself(

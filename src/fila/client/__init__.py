@@ -7,7 +7,8 @@
     sync_link, aio_link        their connections: a thread and a socket, or an asyncio transport
     exchange, request          everything a client does except moving bytes
     conversation, keepalive    what is unanswered; whether the broker is still there
-    course, event              which broker to connect to; the connection's events
+    course, event              which broker to connect to; what is told of the connection
+    trace                      the trace context that goes out with messages
     sender, batching           enqueues and acks under way, and how they share frames
     stream, ticket             what a consumer has not read yet; what a call waits for
     calls                      the administrative calls

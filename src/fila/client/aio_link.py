@@ -171,7 +171,7 @@ class AioLink(Link, asyncio.Protocol):
         self._notify_listener()
 
     def _notify_listener(self) -> None:
-        notify(self._options.on_event, self.exchange.events)
+        notify(self._options.on_event, self._options.logger, self.exchange.events)
 
     def _write(self) -> None:
         # A paused transport holds enough; the rest waits in the exchange, which has a bound.

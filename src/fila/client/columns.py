@@ -14,6 +14,7 @@ from fila.client.errors import FilaError, refused_enqueue
 from fila.client.new_message import FRAME_BYTES, FRAME_MESSAGES, lane_of
 from fila.client.outgoing import Headers, outgoing, queue_field
 from fila.client.request import Encoded
+from fila.client.trace import traced
 from fila.wire import bodies as b
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
@@ -61,8 +62,12 @@ class Stored(NamedTuple):
     refused: dict[int, FilaError]
 
 
-def frames(columns: Columns) -> Iterator[Call[Stored]]:
+def frames(given: Columns, trace: str | None = None) -> Iterator[Call[Stored]]:
     """EnqueueWith calls of about a MiB each."""
+    columns = given
+    if trace is not None:
+        headers = given.headers or [None] * len(given.payloads)
+        columns = given._replace(headers=[traced(one, trace) for one in headers])
     pack = _U32.pack
     parts: list[bytes | memoryview] = []
     size = count = first = 0
@@ -74,12 +79,12 @@ def frames(columns: Columns) -> Iterator[Call[Stored]]:
         size += bytes_here + len(end)
         count += 1
         if size >= FRAME_BYTES or count >= FRAME_MESSAGES:
-            yield _call(columns, first, count, parts)
+            yield _call(given, first, count, parts)
             first += count
             parts = []
             size = count = 0
     if count:
-        yield _call(columns, first, count, parts)
+        yield _call(given, first, count, parts)
 
 
 def _starts(columns: Columns) -> Iterable[bytes]:

@@ -203,19 +203,19 @@ class Exchange(Conversation):
         if was_open:
             self._add_event("disconnected", self._last_failure)
         self._fail_pending(lost, now)
-        reconnect = self._options.reconnect or moving
-        if (cause is not None and cause.code in _PERMANENT) or not reconnect:
+        permanent = cause is not None and cause.code in _PERMANENT
+        if permanent or not (self._options.reconnect or moving):
             self._end(cause or lost)
             return
         for stream in self._streams:
             stream.connection_lost()
+        pause_s = 0.0 if moving else self._backoff.next_pause_s()
+        self.connect_at = now + pause_s
         if moving:
             self._course.turn()
-            self.connect_at = now
-            return
-        if not was_open:
+        elif not was_open:
             self._course.unreachable()
-        self.connect_at = now + self._backoff.next_pause_s()
+        self._add_event("redirected" if moving else "reconnecting", self._last_failure, pause_s)
 
     def receive(self, data: bytes, now: float) -> None:
         if self._state is State.CLOSED:
@@ -384,9 +384,8 @@ class Exchange(Conversation):
 
     def _follows(self, error: FilaError, refused: Waiting, now: float) -> bool:
         """Sent to the leader: keep what was refused for the connection to it."""
-        if not isinstance(error, NotLeaderError):
-            return False
-        if not self._course.follow(error.leader_addr, now):
+        leader = error.leader_addr if isinstance(error, NotLeaderError) else None
+        if not self._course.follow(leader, now):
             return False
         if self._moving_since is None:
             self._moving_since = now
@@ -401,7 +400,7 @@ class Exchange(Conversation):
         # What else was sent is answered by this broker first, or it would be unknown what became
         # of it.
         if not any(isinstance(other, InFlight | Request) for other in self._pending.values()):
-            self._drop(ConnectionLostError(f"{self.address} sent us to {error.leader_addr}"))
+            self._drop(ConnectionLostError(f"{self.address} sent us to {leader}"))
         return True
 
     # The end.
@@ -413,8 +412,8 @@ class Exchange(Conversation):
     def _drop(self, reason: FilaError) -> None:
         self.drop_reason = self.drop_reason or reason
 
-    def _add_event(self, kind: EventKind, reason: str) -> None:
-        self.events.append(ConnectionEvent(kind, str(self.address), reason))
+    def _add_event(self, kind: EventKind, reason: str, pause_s: float = 0.0) -> None:
+        self.events.append(ConnectionEvent(kind, str(self.address), reason, pause_s))
 
     def _look_whether_drained(self) -> None:
         if self._drained is None or self._requests or self._sender.busy:

@@ -56,6 +56,11 @@ class Message:
         return payload
 
     @property
+    def traceparent(self) -> str | None:
+        """The producer's W3C trace context."""
+        return self.headers.get("traceparent")
+
+    @property
     def fairness_key(self) -> str:
         return self._received[3].decode()
 

@@ -12,6 +12,7 @@ from fila.client.calls import Call
 from fila.client.errors import FilaError, refused_enqueue
 from fila.client.outgoing import Headers, Payload, outgoing
 from fila.client.request import Encoded
+from fila.client.trace import traced
 from fila.wire import bodies as b
 from fila.wire import enqueue_with_codec, message_codec
 from fila.wire import errors as codes
@@ -43,9 +44,13 @@ class Enqueued(NamedTuple):
     duplicate: bool
 
 
-def enqueue_frames(messages: Iterable[NewMessage]) -> Iterator[tuple[Call[list[Any]], int]]:
+def enqueue_frames(
+    messages: Iterable[NewMessage], trace: str | None = None
+) -> Iterator[tuple[Call[list[Any]], int]]:
     """EnqueueWith calls of about a MiB each, with their number of messages. An answer has an
     `Enqueued` or an exception for every message."""
+    if trace is not None:
+        messages = (one._replace(headers=traced(one.headers, trace)) for one in messages)
     parts: list[bytes] = []
     queues: list[str] = []
     size = 0

@@ -5,7 +5,8 @@ Owns the names, defaults and validation of all options. Reads no environment and
 
 from typing import Final, Literal, TypedDict
 
-from fila.client.event import Listener
+from fila.client.event import Listener, Log
+from fila.client.trace import Provider
 from fila.wire.fields import string_field
 
 BatchMode = Literal["auto", "linger", "off"]
@@ -42,8 +43,12 @@ class ClientOptions(TypedDict, total=False):
     reconnect: bool
     reconnect_pause_min_ms: float
     reconnect_pause_max_ms: float
-    # Called with every ConnectionEvent: connected, disconnected, closed. It must not block.
+    # Called with every ConnectionEvent: connected, disconnected, closed … It must not block.
     on_event: Listener | None
+    # A `logging.Logger` that is told the same. None is silent.
+    logger: Log | None
+    # Gives the present W3C trace context, or None; asked once per enqueue call.
+    traceparent: Provider | None
     # A Ping after this much silence; the connection is given up when nothing comes back in time.
     keepalive_interval: float
     keepalive_timeout: float
@@ -75,6 +80,8 @@ class Options:
         self.keepalive_interval = given.get("keepalive_interval", 15.0)
         self.keepalive_timeout = given.get("keepalive_timeout", 10.0)
         self.on_event = given.get("on_event")
+        self.logger = given.get("logger")
+        self.traceparent = given.get("traceparent")
         self._validate()
 
     def _validate(self) -> None:

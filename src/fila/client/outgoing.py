@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fila.client.sender import Outgoing
+from fila.client.trace import traced
 from fila.wire.fields import string_field
 from fila.wire.message import message_body
 
@@ -49,8 +50,11 @@ def outgoing(queue: Any, headers: Mapping[Any, Any] | None, payload: Any) -> Out
     return queue, queue_field(queue), message_body(headers, payload)
 
 
-def chunks(messages: Iterable[Any]) -> Iterator[list[Outgoing]]:
+def chunks(messages: Iterable[Any], trace: str | None = None) -> Iterator[list[Outgoing]]:
     """Encoded messages in pieces of a few MiB, so that a long list never exists twice."""
+    if trace is not None:
+        triples = map(_triple, messages)
+        messages = ((queue, traced(headers, trace), body) for queue, headers, body in triples)
     chunk: list[Outgoing] = []
     size = 0
     for message in messages:

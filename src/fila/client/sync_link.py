@@ -275,7 +275,7 @@ class SyncLink(Link):
         self._notify_listener()
 
     def _notify_listener(self) -> None:
-        notify(self._options.on_event, self.exchange.events)
+        notify(self._options.on_event, self._options.logger, self.exchange.events)
 
 
 def _part(sock: socket.socket, unsent: memoryview) -> None:

@@ -18,6 +18,7 @@ from fila.client.errors import raise_refused
 from fila.client.new_message import FRAMES_AHEAD, Enqueued, NewMessage
 from fila.client.outgoing import Headers, Payload, chunks, outgoing
 from fila.client.ticket import Ticket
+from fila.client.trace import present, traced
 
 
 class AsyncProducing(AsyncShell):
@@ -40,16 +41,17 @@ class AsyncProducing(AsyncShell):
         nothing and gives the first message's id. The last three count where the queue has no
         on_enqueue hook.
         """
+        trace = present(self._options.traceparent)
         if delay or idempotency_key or fairness_key or weight or throttle_keys:
             delay_ms = milliseconds(delay, "delay")
             keys = tuple(throttle_keys)
             wanted = NewMessage(
                 queue, payload, headers, delay_ms, idempotency_key, fairness_key, weight, keys
             )
-            ((call, _),) = new_message.enqueue_frames([wanted])
+            ((call, _),) = new_message.enqueue_frames([wanted], trace)
             return new_message.one_id(await self._call(call, timeout))
         deadline = self._deadline(timeout)
-        ticket = self._link.enqueue(outgoing(queue, headers, payload))
+        ticket = self._link.enqueue(outgoing(queue, traced(headers, trace), payload))
         await self._complete(ticket, "enqueue", deadline)
         return str(ticket.one())
 
@@ -92,6 +94,7 @@ class AsyncProducing(AsyncShell):
     ) -> AsyncReceipt[str]:
         """Hand a message over without waiting for the broker; waits only while too much is under
         way. `flush` or the receipt tells how it went."""
+        headers = traced(headers, present(self._options.traceparent))
         ticket = self._link.enqueue(outgoing(queue, headers, payload), counted=True)
         if not ticket.admitted:
             await self._admitted(ticket, "enqueue_soon", self._deadline(timeout))
@@ -107,7 +110,8 @@ class AsyncProducing(AsyncShell):
         """
         results: list[Any] = []
         waiting: deque[tuple[Call[list[Any]], Ticket]] = deque()
-        for call, _ in new_message.enqueue_frames(messages):
+        trace = present(self._options.traceparent)
+        for call, _ in new_message.enqueue_frames(messages, trace):
             waiting.append((call, self._link.ask(call)))
             if len(waiting) > FRAMES_AHEAD:
                 answer: list[Any] = await self._answer(*waiting.popleft(), timeout)
@@ -125,8 +129,9 @@ class AsyncProducing(AsyncShell):
         what was refused is told, not raised. Several frames are under way at once, while the next
         ones are made."""
         waiting: deque[tuple[Call[Stored], Ticket]] = deque()
+        trace = present(self._options.traceparent)
         for part in parts:
-            for call in columns.frames(part):
+            for call in columns.frames(part, trace):
                 waiting.append((call, self._link.ask(call)))
                 if len(waiting) > FRAMES_AHEAD:
                     yield await self._answer(*waiting.popleft(), timeout)
@@ -141,8 +146,9 @@ class AsyncProducing(AsyncShell):
         deadline: Deadline,
     ) -> None:
         """Enqueue piece by piece, waiting for room; the ticket is sealed whatever happens."""
+        trace = present(self._options.traceparent)
         try:
-            for chunk in chunks(messages):
+            for chunk in chunks(messages, trace):
                 self._link.enqueue_some(chunk, ticket)
                 await self._admitted(ticket, what, deadline)
         finally:
