@@ -21,6 +21,7 @@ class Liar(Session):
         super().__init__()
         self._alter: Callable[[Json, Json], Json] = FAULTS[fault]
         self._hoard: list[bytearray] = []
+        self._trace = ""
 
     async def handle(self, request: Json) -> Json:
         return self._alter(request, await super().handle(request))
@@ -29,6 +30,12 @@ class Liar(Session):
         if self._alter is _hoard:
             self._hoard.append(bytearray(b"x") * (256 << 20))
         return await super().op_stats(request)
+
+    async def op_enqueue(self, request: Json) -> Json:
+        if self._alter is _one_trace and "traceparent" in request:
+            self._trace = self._trace or request["traceparent"]
+            request = {**request, "traceparent": self._trace}
+        return await super().op_enqueue(request)
 
     async def op_connect(self, request: Json) -> Json:
         if self._alter is _plaintext:
@@ -113,6 +120,10 @@ class _YieldAgain:
         return response
 
 
+def _one_trace(request: Json, response: Json) -> Json:
+    return response
+
+
 def _lose_first(answer: Json) -> Json:
     return {**answer, "messages": answer["messages"][1:]}
 
@@ -128,6 +139,15 @@ def _all_good(answer: Json) -> Json:
 
 def _first_attempt(answer: Json) -> Json:
     return {**answer, "messages": [{**one, "attempt_count": 0} for one in answer["messages"]]}
+
+
+def _without_trace(answer: Json) -> Json:
+    return {**answer, "messages": [{**one, "traceparent": None} for one in answer["messages"]]}
+
+
+def _tells_the_payload(answer: Json) -> Json:
+    line = {"level": "debug", "text": "sent confidential-payload"}
+    return {"lines": [*answer["lines"], line]}
 
 
 def _flip_last_byte(answer: Json) -> Json:
@@ -146,6 +166,9 @@ FAULTS: dict[str, Callable[[Json, Json], Json]] = {
     "partial-failure-hidden": _only("enqueue_many", _all_good),
     "attempts-not-told": _only("next", _first_attempt),
     "yields-what-was-acked": _YieldAgain(),
+    "trace-not-read": _only("next", _without_trace),
+    "one-trace-for-all": _one_trace,
+    "logs-the-payload": _only("logs", _tells_the_payload),
     "wrong-byte": _only("encode", _flip_last_byte),
     "malformed-accepted": lambda request, response: (
         {"id": response["id"], "ok": {"body": {}}}

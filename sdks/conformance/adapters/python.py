@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from fila import FilaClient, NewMessage, errors
+from fila import FilaClient, NewMessage, errors, trace_context
 from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage
 from fila.wire import bodies, layouts, states
 from fila.wire import errors as codes
@@ -46,12 +46,24 @@ PLAIN_OPTIONS = (
 SECONDS = ("timeout", "connect_timeout", "keepalive_interval", "keepalive_timeout")
 
 
+class Lines:
+    """A logger that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Json] = []
+
+    def log(self, level: int, msg: str, *args: object) -> None:
+        name = {10: "debug", 20: "info", 30: "warn", 40: "error"}[level]
+        self.told.append({"level": name, "text": msg % args})
+
+
 class Session:
     """Clients, consumers and the messages they handed out, by the names the runner gave them."""
 
     def __init__(self) -> None:
         self._clients: dict[str, AsyncFilaClient] = {}
         self._events: dict[str, list[str]] = {}
+        self._logs: dict[str, Lines] = {}
         self._consumers: dict[str, tuple[AsyncConsumer, AsyncFilaClient]] = {}
         self._held: dict[str, dict[str, AsyncMessage]] = {}
         self._running: dict[int, asyncio.Task[Json]] = {}
@@ -145,6 +157,7 @@ class Session:
         options |= {name: given[name + "_ms"] / 1000 for name in SECONDS if name + "_ms" in given}
         seen = self._events.setdefault(request["client"], [])
         options["on_event"] = lambda event: seen.append(event.kind)
+        options["logger"] = self._logs.setdefault(request["client"], Lines())
         client = await FilaClient.connect(request["address"], **options)
         self._clients[request["client"]] = client
         return {}
@@ -161,24 +174,32 @@ class Session:
         known = ("connected", "disconnected", "closed")
         return {"events": [kind for kind in self._events[request["client"]] if kind in known]}
 
+    async def op_logs(self, request: Json) -> Json:
+        return {"lines": list(self._logs[request["client"]].told)}
+
     # Messages.
 
     async def op_enqueue(self, request: Json) -> Json:
         client = self._clients[request["client"]]
-        message_id = await client.enqueue(
-            request["queue"],
-            request.get("headers"),
-            payload_of(request.get("payload", "")),
-            delay=request.get("delay_ms", 0) / 1000,
-            idempotency_key=request.get("idempotency_key", ""),
-            fairness_key=request.get("fairness_key", ""),
-            weight=request.get("weight", 0),
-            throttle_keys=request.get("throttle_keys", ()),
-            timeout=_seconds(request, "timeout_ms"),
-        )
+        with trace_context(request.get("traceparent")):
+            message_id = await client.enqueue(
+                request["queue"],
+                request.get("headers"),
+                payload_of(request.get("payload", "")),
+                delay=request.get("delay_ms", 0) / 1000,
+                idempotency_key=request.get("idempotency_key", ""),
+                fairness_key=request.get("fairness_key", ""),
+                weight=request.get("weight", 0),
+                throttle_keys=request.get("throttle_keys", ()),
+                timeout=_seconds(request, "timeout_ms"),
+            )
         return {"message_id": message_id}
 
     async def op_enqueue_many(self, request: Json) -> Json:
+        with trace_context(request.get("traceparent")):
+            return await self._enqueue_many(request)
+
+    async def _enqueue_many(self, request: Json) -> Json:
         client = self._clients[request["client"]]
         messages = [
             NewMessage(
@@ -379,6 +400,7 @@ def shown(message: AsyncMessage) -> Json:
         "attempt_count": message.attempt_count,
         "enqueued_at_ms": message.enqueued_at_ms,
         "leased_at_ms": message.leased_at_ms,
+        "traceparent": message.traceparent,
     }
 
 

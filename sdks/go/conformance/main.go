@@ -32,7 +32,8 @@ type request struct {
 	Error     string
 	Prefetch  int
 	Max       int
-	TimeoutMs int `json:"timeout_ms"`
+	TimeoutMs int    `json:"timeout_ms"`
+	Trace     string `json:"traceparent"`
 	message
 
 	Operation string
@@ -78,13 +79,14 @@ type adapter struct {
 	mu        sync.Mutex
 	clients   map[string]*fila.Client
 	events    map[string][]string
+	logs      map[string]*lines
 	consumers map[string]*consumer
 	aborts    map[int]context.CancelFunc
 }
 
 func main() {
 	a := &adapter{
-		clients: map[string]*fila.Client{}, events: map[string][]string{},
+		clients: map[string]*fila.Client{}, events: map[string][]string{}, logs: map[string]*lines{},
 		consumers: map[string]*consumer{}, aborts: map[int]context.CancelFunc{},
 	}
 	lines := bufio.NewReaderSize(os.Stdin, 1<<20)

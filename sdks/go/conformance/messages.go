@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -117,6 +118,11 @@ func (a *adapter) connect(ctx context.Context, r *request) (object, error) {
 			a.events[r.Client] = append(a.events[r.Client], e.Kind.String())
 		}
 	}))
+	told := &lines{list: []object{}}
+	a.mu.Lock()
+	a.logs[r.Client] = told
+	a.mu.Unlock()
+	opts = append(opts, fila.WithLogger(slog.New(told)))
 	c, err := fila.DialContext(ctx, r.Address, opts...)
 	if err != nil {
 		return nil, err
@@ -154,6 +160,9 @@ func payloadOf(v any) ([]byte, error) {
 }
 
 func (r *request) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Trace != "" {
+		ctx = fila.ContextWithTraceParent(ctx, r.Trace)
+	}
 	if r.TimeoutMs > 0 {
 		return context.WithTimeout(ctx, ms(r.TimeoutMs))
 	}
@@ -281,7 +290,10 @@ func delivered(m *fila.Message) object {
 		"id": m.ID, "queue": m.Queue, "headers": headers, "payload": nil, "size": len(m.Payload),
 		"sha256": hex.EncodeToString(sum[:]), "fairness_key": m.FairnessKey, "weight": m.Weight,
 		"throttle_keys": keys, "attempt_count": m.AttemptCount,
-		"enqueued_at_ms": m.EnqueuedAt.UnixMilli(), "leased_at_ms": m.LeasedAt.UnixMilli(),
+		"enqueued_at_ms": m.EnqueuedAt.UnixMilli(), "leased_at_ms": m.LeasedAt.UnixMilli(), "traceparent": nil,
+	}
+	if trace := m.TraceParent(); trace != "" {
+		shown["traceparent"] = trace
 	}
 	if len(m.Payload) <= payloadShownMax {
 		shown["payload"] = base64.StdEncoding.EncodeToString(m.Payload)

@@ -41,6 +41,10 @@ func (a *adapter) do(ctx context.Context, r *request) (object, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return object{"events": append([]string{}, a.events[r.Client]...)}, nil
+	case "logs":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return object{"lines": a.logs[r.Client].told()}, nil
 	case "next":
 		return a.next(ctx, r)
 	case "cancel":

@@ -2,6 +2,7 @@
  * The conformance adapter: the runner's requests as calls of this client. It decides nothing and checks
  * nothing; what it must answer is in sdks/conformance/PROTOCOL.md.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -30,6 +31,7 @@ const VERSION = (
 interface Session {
   readonly client: Client;
   readonly events: string[];
+  readonly lines: object[];
 }
 
 interface Subscription {
@@ -42,6 +44,7 @@ type Operation = (values: Values, signal: AbortSignal) => Promise<object> | obje
 const sessions = new Map<string, Session>();
 const subscriptions = new Map<string, Subscription>();
 const running = new Map<number, AbortController>();
+const trace = new AsyncLocalStorage<string | undefined>();
 
 const OPERATIONS: Record<string, Operation> = {
   ...CODEC,
@@ -56,12 +59,19 @@ const OPERATIONS: Record<string, Operation> = {
   },
 
   connect: async (values, signal) => {
-    const client = new Client(values.text('address'), optionsOf(values.object('options')));
+    const lines: object[] = [];
+    const client = new Client(values.text('address'), {
+      ...optionsOf(values.object('options')),
+      traceparent: () => trace.getStore(),
+      log: ({ level, message, fields }) => {
+        lines.push({ level, text: [message, ...Object.values(fields)].map(String).join(' ') });
+      },
+    });
     const events: string[] = [];
     for (const name of ['connected', 'disconnected', 'closed'] as const) {
       client.on(name, () => events.push(name));
     }
-    sessions.set(values.text('client'), { client, events });
+    sessions.set(values.text('client'), { client, events, lines });
     await client.connect({ signal });
     return {};
   },
@@ -74,6 +84,7 @@ const OPERATIONS: Record<string, Operation> = {
     return {};
   },
   events: (values) => ({ events: sessions.get(values.text('client'))?.events ?? [] }),
+  logs: (values) => ({ lines: sessions.get(values.text('client'))?.lines ?? [] }),
 
   enqueue: async (values, signal) => {
     const { queue, headers, payload, ...options } = newMessage(values);
@@ -322,11 +333,6 @@ function optionsOf(values: Values): ClientOptions {
     reconnectMaxMs: values.optional('reconnect_pause_max_ms'),
     keepAliveIntervalMs: values.optional('keepalive_interval_ms'),
     keepAliveTimeoutMs: values.optional('keepalive_timeout_ms'),
-    ...(process.env.ADAPTER_LOG && {
-      log: (entry) => {
-        console.error(entry);
-      },
-    }),
   };
 }
 
@@ -358,6 +364,7 @@ function described(message: Message): object {
     attempt_count: message.attemptCount,
     enqueued_at_ms: message.enqueuedAtMs,
     leased_at_ms: message.leasedAtMs,
+    traceparent: message.traceparent ?? null,
   };
 }
 
@@ -385,7 +392,8 @@ async function answer(id: number, op: string, values: Values): Promise<object> {
   const controller = new AbortController();
   running.set(id, controller);
   try {
-    return { id, ok: await operation(values, controller.signal) };
+    const traceparent = values.optional<string>('traceparent');
+    return { id, ok: await trace.run(traceparent, () => operation(values, controller.signal)) };
   } catch (error) {
     return { id, error: errorOf(error) };
   } finally {

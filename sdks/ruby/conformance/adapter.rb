@@ -23,6 +23,7 @@ module Conformance
       @writing = Mutex.new
       @clients = {}
       @events = {}
+      @logs = {}
       @consumers = {}
       @held = {}
       @running = {}

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "digest"
+require "logger"
+require "stringio"
 
 module Conformance
   # Requests that become calls of the SDK.
@@ -23,6 +25,7 @@ module Conformance
       options[:batch_mode] = BATCH_MODES.fetch(given["batch"]) if given["batch"]
       seen = @events[request["client"]] ||= []
       options[:on_event] = ->(event) { seen << event.kind }
+      options[:logger] = logger(@logs[request["client"]] ||= [])
       @clients[request["client"]] = Fila::Client.new(request["address"], **options)
       {}
     end
@@ -41,14 +44,18 @@ module Conformance
       { events: @events.fetch(request["client"]).select { |kind| %i[connected disconnected closed].include?(kind) } }
     end
 
+    def op_logs(request) = { lines: @logs.fetch(request["client"]) }
+
     # Messages.
 
     def op_enqueue(request)
-      { message_id: client(request).enqueue(**message(request), **timeout(request)) }
+      traced(request) { { message_id: client(request).enqueue(**message(request), **timeout(request)) } }
     end
 
     def op_enqueue_many(request)
-      results = client(request).enqueue_many(request["messages"].map { |one| message(one) }, **timeout(request))
+      results = traced(request) do
+        client(request).enqueue_many(request["messages"].map { |one| message(one) }, **timeout(request))
+      end
       { results: results.map { |result| result.ok? ? { message_id: result.message_id } : { error: told(result.error) } } }
     end
 
@@ -151,6 +158,17 @@ module Conformance
 
     def client(request) = @clients.fetch(request["client"])
 
+    def traced(request, &call) = Fila::Trace.with(request["traceparent"], &call)
+
+    def logger(lines)
+      made = Logger.new(StringIO.new)
+      made.formatter = lambda do |severity, _, _, text|
+        lines << { level: severity.downcase, text: text }
+        ""
+      end
+      made
+    end
+
     def done(_) = {}
 
     def some(request, *names)
@@ -178,7 +196,7 @@ module Conformance
         payload: ([payload].pack("m0") if payload.bytesize <= PAYLOAD_SHOWN_MAX),
         size: payload.bytesize, sha256: Digest::SHA256.hexdigest(payload), fairness_key: message.fairness_key,
         weight: message.weight, throttle_keys: message.throttle_keys, attempt_count: message.attempt_count,
-        enqueued_at_ms: message.enqueued_at_ms, leased_at_ms: message.leased_at_ms
+        enqueued_at_ms: message.enqueued_at_ms, leased_at_ms: message.leased_at_ms, traceparent: message.traceparent
       }
     end
 

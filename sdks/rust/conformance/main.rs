@@ -6,6 +6,7 @@ mod json;
 
 mod admin;
 mod codec;
+mod logs;
 mod messages;
 mod text;
 
@@ -14,7 +15,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fila_client::{Error, FilaClient};
+use fila_client::{trace, Error, FilaClient};
 use serde_json::{json, Value};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::oneshot;
@@ -56,6 +57,7 @@ struct Adapter {
 // One thread: requests are started in the order in which they were read.
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
+    logs::keep();
     let adapter = Arc::new(Adapter::default());
     let mut lines = BufReader::with_capacity(1 << 20, tokio::io::stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -114,6 +116,7 @@ impl Adapter {
                 let events = self.events.lock().unwrap();
                 Ok(json!({"events": events.get(text(r, "client")).cloned().unwrap_or_default()}))
             }
+            "logs" => Ok(json!({"lines": logs::told()})),
             "next" => self.next(r).await,
             "cancel" => {
                 self.consumer(r)?.handle.cancel();
@@ -135,8 +138,10 @@ impl Adapter {
                 client.drain(millis(r, "timeout_ms").unwrap_or(Duration::from_secs(30))).await?;
                 Ok(json!({}))
             }
-            "enqueue" => messages::enqueue(&client, r).await,
-            "enqueue_many" => messages::enqueue_many(&client, r).await,
+            "enqueue" | "enqueue_many" => match r["traceparent"].as_str() {
+                Some(traceparent) => trace::scope(traceparent, messages::produce(&client, r)).await,
+                None => messages::produce(&client, r).await,
+            },
             "consume" => self.consume(&client, r).await,
             _ => admin::administer(&client, r).await,
         }

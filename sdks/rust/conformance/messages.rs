@@ -201,12 +201,19 @@ fn outgoing(r: &Value) -> Result<EnqueueMessage, Failure> {
         .throttle_keys(keys))
 }
 
-pub async fn enqueue(client: &FilaClient, r: &Value) -> Answer {
+pub async fn produce(client: &FilaClient, r: &Value) -> Answer {
+    match text(r, "op") {
+        "enqueue" => enqueue(client, r).await,
+        _ => enqueue_many(client, r).await,
+    }
+}
+
+async fn enqueue(client: &FilaClient, r: &Value) -> Answer {
     let stored = client.enqueue_message(outgoing(r)?).await?;
     Ok(json!({"message_id": stored.message_id}))
 }
 
-pub async fn enqueue_many(client: &FilaClient, r: &Value) -> Answer {
+async fn enqueue_many(client: &FilaClient, r: &Value) -> Answer {
     let messages: Result<Vec<_>, _> = r["messages"].as_array().into_iter().flatten().map(outgoing).collect();
     let results = client.enqueue_many(messages?).await;
     Ok(outcomes(
@@ -223,6 +230,7 @@ fn shown(m: &Message) -> Value {
         "sha256": to_hex(digest.as_ref()), "fairness_key": &*m.fairness_key, "weight": m.weight,
         "throttle_keys": keys, "attempt_count": m.attempt_count,
         "enqueued_at_ms": since_1970(m.enqueued_at), "leased_at_ms": since_1970(m.leased_at),
+        "traceparent": m.traceparent(),
     })
 }
 

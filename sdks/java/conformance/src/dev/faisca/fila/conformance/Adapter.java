@@ -92,7 +92,7 @@ public final class Adapter {
     private ExecutorService placeFor(Map<String, Object> request) {
         String op = (String) request.get("op");
         boolean waits = switch (op) {
-            case "connect", "close", "drain", "consume", "next", "cancel", "abort", "events" -> true;
+            case "connect", "close", "drain", "consume", "next", "cancel", "abort", "events", "logs" -> true;
             default -> request.get("client") == null;
         };
         if (waits) {

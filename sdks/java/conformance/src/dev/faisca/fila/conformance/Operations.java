@@ -26,6 +26,8 @@ import java.util.function.Function;
 final class Operations {
     private final Map<String, FilaClient> clients = new ConcurrentHashMap<>();
     private final Map<String, List<String>> events = new ConcurrentHashMap<>();
+    private final Map<String, Lines> logs = new ConcurrentHashMap<>();
+    private final ThreadLocal<String> traceparent = new ThreadLocal<>();
     private final Map<String, Reading> consumers = new ConcurrentHashMap<>();
 
     /** An op that is not known. */
@@ -46,6 +48,7 @@ final class Operations {
 
     /** The answer, or a future of it. */
     Object run(Map<String, Object> request) {
+        traceparent.set((String) request.get("traceparent"));
         String op = (String) request.get("op");
         switch (op) {
             case "connect":
@@ -61,6 +64,8 @@ final class Operations {
                 synchronized (told) {
                     return Map.of("events", List.copyOf(told));
                 }
+            case "logs":
+                return Map.of("lines", logs.get((String) request.get("client")).told());
             case "enqueue":
                 return mapped(async(request).enqueue(Values.message(request)), id -> Map.of("message_id", id));
             case "enqueue_many":
@@ -129,6 +134,8 @@ final class Operations {
                 }
             }
         });
+        builder.withLogger(logs.computeIfAbsent(name, key -> new Lines()));
+        builder.withTraceparent(traceparent::get);
         clients.put(name, builder.build());
         return Map.of();
     }

@@ -69,6 +69,7 @@ final class Values {
         fields.put("attempt_count", message.attemptCount());
         fields.put("enqueued_at_ms", message.enqueuedAt().toEpochMilli());
         fields.put("leased_at_ms", message.leasedAt().toEpochMilli());
+        fields.put("traceparent", message.traceparent().orElse(null));
         return fields;
     }
 
