@@ -62,8 +62,8 @@ test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## 
 	@$(BIN)/python tools/gate.py $(PART)
 
 check: $(READY)  ## ruff, generated files, mypy --strict on everything, import contracts
-	@$(BIN)/ruff check src tests bench spec tools sdks/conformance
-	@$(BIN)/ruff format --check src tests bench spec tools sdks/conformance
+	@$(BIN)/ruff check src tests bench spec tools sdks/conformance sdks/five_minutes.py
+	@$(BIN)/ruff format --check src tests bench spec tools sdks/conformance sdks/five_minutes.py
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python spec/wire/make.py --check
 	@$(BIN)/python spec/vectors/make.py --check
@@ -73,8 +73,8 @@ check: $(READY)  ## ruff, generated files, mypy --strict on everything, import c
 	@$(BIN)/python -m pytest tests/dashboard/test_build.py
 
 format: $(READY)  ## format and fix what ruff can
-	@$(BIN)/ruff check --fix src tests bench spec tools sdks/conformance
-	@$(BIN)/ruff format src tests bench spec tools sdks/conformance
+	@$(BIN)/ruff check --fix src tests bench spec tools sdks/conformance sdks/five_minutes.py
+	@$(BIN)/ruff format src tests bench spec tools sdks/conformance sdks/five_minutes.py
 
 conformance: $(READY)  ## the SDKs against one programme: make conformance SDK=go, or all
 	@$(BIN)/python sdks/conformance/run.py $(if $(SDK),--lang $(SDK))
@@ -86,7 +86,7 @@ sdk-%: $(READY)
 	@FILA_SERVER_BIN=$(CURDIR)/$(BIN)/fila-server sdks/$*/check
 
 sdks: $(READY)  ## every SDK's own tests, then the conformance matrix (one: make sdk-go)
-	@CI=true $(BIN)/python tools/gate.py go js java rust ruby conformance
+	@CI=true $(BIN)/python tools/gate.py go js java rust ruby five-minutes conformance
 
 sdk: $(READY)  ## regenerate the SDK's synchronous methods from the asynchronous ones
 	@$(BIN)/python tools/generate_sync.py

@@ -60,12 +60,18 @@ def run(parts: Iterable[str], in_ci: bool) -> list[Outcome]:
         _streamed("setup", ["sdks/setup", *languages])
     with ThreadPoolExecutor(TOGETHER) as pool:
         outcomes += pool.map(lambda part: _captured(part, PARTS[part], in_ci), languages)
+    absent = {one.part for one in outcomes if one.outcome == LEFT_OUT}
+    there = [name for name in LANGUAGES if name not in absent]
+    if "five-minutes" in parts and there:
+        outcomes.append(_streamed("five-minutes", [*PARTS["five-minutes"], *_named(there)]))
     if "conformance" in parts:
-        absent = {one.part for one in outcomes if one.outcome == LEFT_OUT}
-        there = [name for name in ("python", *LANGUAGES) if name not in absent]
-        chosen = [word for name in there for word in ("--lang", name)]
+        chosen = _named(["python", *there])
         outcomes.append(_streamed("conformance", [*PARTS["conformance"], *chosen]))
     return outcomes
+
+
+def _named(languages: list[str]) -> list[str]:
+    return [word for name in languages for word in ("--lang", name)]
 
 
 def summary(outcomes: list[Outcome]) -> str:
@@ -125,7 +131,9 @@ def _parts() -> dict[str, list[str]]:
         "check": ["make", "--no-print-directory", "check"],
         "tests": [python, "-m", "pytest", "-n", "auto", "--dist", "worksteal"],
         **{language: [f"sdks/{language}/check"] for language in LANGUAGES},
-        "conformance": [python, "sdks/conformance/run.py"],  # and the languages that are here
+        # Of the languages that are here:
+        "five-minutes": [python, "sdks/five_minutes.py"],
+        "conformance": [python, "sdks/conformance/run.py"],
     }
 
 
