@@ -7,35 +7,8 @@ from __future__ import annotations
 
 from typing import overload
 
-from fila.core.command import (
-    Ack,
-    AckBatch,
-    Command,
-    Consume,
-    CreateQueue,
-    DeleteQueue,
-    Enqueue,
-    EnqueueKeyed,
-    Expire,
-    ExpireBatch,
-    ExtendBatch,
-    HandBack,
-    Hold,
-    Lease,
-    Leave,
-    Nack,
-    PauseKey,
-    PauseQueue,
-    Purge,
-    Redrive,
-    Release,
-    ReleaseBatch,
-    ResumeKey,
-    ResumeQueue,
-    SetConfig,
-    StoreAuth,
-    Withdraw,
-)
+from fila.core import command as c
+from fila.core.command import Command
 from fila.core.rejection import Rejection
 
 Reply = Rejection | list[int] | list[tuple[bytes, bool]] | tuple[int, int] | int | None
@@ -46,41 +19,47 @@ class Applies:
 
     # What is replied: a code for each message,
     @overload
-    def apply(self, command: Ack | Nack | Release) -> list[int] | Rejection: ...
+    def apply(self, command: c.Ack | c.Nack | c.Release) -> list[int] | Rejection: ...
 
     # an id for each message, and whether its idempotency key was known already,
     @overload
-    def apply(self, command: EnqueueKeyed) -> list[tuple[bytes, bool]] | Rejection: ...
+    def apply(self, command: c.EnqueueKeyed) -> list[tuple[bytes, bool]] | Rejection: ...
 
     # how many lease batches, and their messages,
     @overload
     def apply(
-        self, command: AckBatch | ExtendBatch | ReleaseBatch
+        self, command: c.AckBatch | c.ExtendBatch | c.ReleaseBatch
     ) -> tuple[int, int] | Rejection: ...
 
     # how many messages, consumers, queues or keys it concerned,
     @overload
     def apply(
         self,
-        command: Expire
-        | ExpireBatch
-        | HandBack
-        | Hold
-        | Leave
-        | PauseKey
-        | PauseQueue
-        | Purge
-        | Redrive
-        | ResumeKey
-        | ResumeQueue
-        | Withdraw,
+        command: c.Expire
+        | c.ExpireBatch
+        | c.HandBack
+        | c.Hold
+        | c.Leave
+        | c.PauseKey
+        | c.PauseQueue
+        | c.Purge
+        | c.Redrive
+        | c.ResumeKey
+        | c.ResumeQueue
+        | c.Withdraw,
     ) -> int | Rejection: ...
 
     # or nothing but that it was done.
     @overload
     def apply(
         self,
-        command: Consume | CreateQueue | DeleteQueue | Enqueue | Lease | SetConfig | StoreAuth,
+        command: c.Consume
+        | c.CreateQueue
+        | c.DeleteQueue
+        | c.Enqueue
+        | c.Lease
+        | c.SetConfig
+        | c.StoreAuth,
     ) -> Rejection | None: ...
 
     @overload

@@ -23,37 +23,10 @@ from fila.core import (
     redrive,
     settlement,
 )
+from fila.core import command as c
 from fila.core.applies import Applies, Reply
 from fila.core.bucket import Bucket
-from fila.core.command import (
-    Ack,
-    AckBatch,
-    Command,
-    Consume,
-    CreateQueue,
-    DeleteQueue,
-    Enqueue,
-    EnqueueKeyed,
-    Expire,
-    ExpireBatch,
-    ExtendBatch,
-    HandBack,
-    Hold,
-    Lease,
-    Leave,
-    Nack,
-    PauseKey,
-    PauseQueue,
-    Purge,
-    Redrive,
-    Release,
-    ReleaseBatch,
-    ResumeKey,
-    ResumeQueue,
-    SetConfig,
-    StoreAuth,
-    Withdraw,
-)
+from fila.core.command import Command
 from fila.core.effects import Effects
 from fila.core.entry import Entry
 from fila.core.lane import Lane
@@ -73,35 +46,35 @@ from fila.core.view import View
 
 # Commands whose queue must exist: what follows each of them.
 _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
-    Enqueue: enqueuing.enqueue,
-    EnqueueKeyed: enqueuing.enqueue_keyed,
-    Ack: settlement.ack,
-    Nack: settlement.nack,
-    Release: settlement.release,
-    HandBack: settlement.hand_back,
-    Expire: settlement.expire,
-    Consume: consuming.consume,
-    Leave: consuming.leave,
-    Hold: consuming.hold,
-    Lease: leasing.lease,
-    Withdraw: leasing.withdraw,
-    AckBatch: leasing.ack,
-    ExtendBatch: leasing.extend,
-    ReleaseBatch: leasing.release,
-    ExpireBatch: leasing.expire,
-    PauseQueue: pausing.pause_queue,
-    ResumeQueue: pausing.resume_queue,
-    PauseKey: pausing.pause_key,
-    ResumeKey: pausing.resume_key,
-    Purge: purging.purge,
+    c.Enqueue: enqueuing.enqueue,
+    c.EnqueueKeyed: enqueuing.enqueue_keyed,
+    c.Ack: settlement.ack,
+    c.Nack: settlement.nack,
+    c.Release: settlement.release,
+    c.HandBack: settlement.hand_back,
+    c.Expire: settlement.expire,
+    c.Consume: consuming.consume,
+    c.Leave: consuming.leave,
+    c.Hold: consuming.hold,
+    c.Lease: leasing.lease,
+    c.Withdraw: leasing.withdraw,
+    c.AckBatch: leasing.ack,
+    c.ExtendBatch: leasing.extend,
+    c.ReleaseBatch: leasing.release,
+    c.ExpireBatch: leasing.expire,
+    c.PauseQueue: pausing.pause_queue,
+    c.ResumeQueue: pausing.resume_queue,
+    c.PauseKey: pausing.pause_key,
+    c.ResumeKey: pausing.resume_key,
+    c.Purge: purging.purge,
 }
 # Those about the catalogue, which look queues up themselves or need none.
 _ON_CATALOGUE: Final[dict[type[Command], Callable[[State, Any], Reply]]] = {
-    CreateQueue: catalogue.create_queue,
-    DeleteQueue: catalogue.delete_queue,
-    SetConfig: catalogue.set_config,
-    StoreAuth: catalogue.store_auth,
-    Redrive: redrive.redrive,
+    c.CreateQueue: catalogue.create_queue,
+    c.DeleteQueue: catalogue.delete_queue,
+    c.SetConfig: catalogue.set_config,
+    c.StoreAuth: catalogue.store_auth,
+    c.Redrive: redrive.redrive,
 }
 
 
