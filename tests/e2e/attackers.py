@@ -210,28 +210,122 @@ class GrpcAttacker:
         return closed, goaways(bytes(back))
 
 
+class HttpGenerator:
+    """Makes hostile HTTP/1.1. `next` gives the bytes of a request, and their kind."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self._kinds: list[tuple[str, Callable[[], bytes], int]] = [
+            ("HTTP: a request", self.good, 20),
+            ("HTTP: a mutated request", self.mutated, 25),
+            ("HTTP: a cut request", self.cut, 6),
+            ("HTTP: a lying length", self.lying_length, 8),
+            ("HTTP: chunks", self.chunks, 8),
+            ("HTTP: JSON", self.json, 15),
+            ("HTTP: many at once", self.many, 4),
+            ("HTTP: long fields", self.long_fields, 3),
+            ("HTTP: strange fields", self.strange_fields, 8),
+            ("HTTP: noise", self.noise, 3),
+        ]
+        self._weights = [weight for _, _, weight in self._kinds]
+
+    def next(self) -> tuple[bytes, str]:
+        [(name, make, _)] = self.chance.choices(self._kinds, self._weights)
+        return make(), name
+
+    def good(self) -> bytes:
+        return self.request(b"GET", b"")
+
+    def mutated(self) -> bytes:
+        data = bytearray(self.chance.choice((self.good, self.json, self.chunks))())
+        for _ in range(self.chance.choice((1, 1, 2, 6))):
+            data[self.chance.randrange(len(data))] = self.chance.randrange(256)
+        return bytes(data)
+
+    def cut(self) -> bytes:
+        data = self.json()
+        return data[: self.chance.randrange(1, len(data))]
+
+    def lying_length(self) -> bytes:
+        told = self.chance.choice((b"0", b"-1", b"99999999999", b"5", b"1e3", b"0x10"))
+        return self.request(b"POST", b"{}", (b"Content-Length", told))
+
+    def chunks(self) -> bytes:
+        size = self.chance.choice((b"0", b"5", b"ffffffff", b"-1", b"zz", b"5;x=y"))
+        body = size + b"\r\n" + self.chance.randbytes(5) + b"\r\n0\r\n\r\n"
+        return self.request(b"POST", body, (b"Transfer-Encoding", b"chunked"))
+
+    def json(self) -> bytes:
+        body = self.chance.choice(
+            (
+                b"{}",
+                b"[" * 2_000,
+                b'{"queue":"f1","reason":"\\ud800"}',
+                b'{"queue":' + b"9" * 400 + b"}",
+                b'{"api_key":"wrong"}',
+                b'{"queue":"f2","count":-1}',
+                b"\xff\xfe",
+                b'{"queue":"' + b"x" * 30_000 + b'"}',
+            )
+        )
+        length = (b"Content-Length", b"%d" % len(body))
+        return self.request(b"POST", body, length, (b"Content-Type", b"application/json"))
+
+    def many(self) -> bytes:
+        return self.good() * self.chance.randrange(2, 200)
+
+    def long_fields(self) -> bytes:
+        return self.request(b"GET", b"", (b"X-Long", b"v" * self.chance.choice((8_000, 40_000))))
+
+    def strange_fields(self) -> bytes:
+        name = self.chance.choice(
+            (b"Host", b"Expect", b"Upgrade", b"Cookie", b"Authorization", b"Connection", b"X\x00")
+        )
+        value = self.chance.choice(
+            (b"100-continue", b"h2c", b"fila_session=x", b"Bearer x", b"close", b"\xff", b"")
+        )
+        return self.request(b"GET", b"", (name, value))
+
+    def noise(self) -> bytes:
+        return self.chance.choice(
+            (
+                self.chance.randbytes(self.chance.randrange(1, 300)),
+                frames.PREFACE + frames.settings({}),
+                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+            )
+        )
+
+    def request(self, method: bytes, body: bytes, *extra: tuple[bytes, bytes]) -> bytes:
+        method = self.chance.choice((method, method, method, b"PUT", b"HEAD", b"OPTIONS"))
+        path = self.chance.choice(
+            (
+                *(b"/healthz", b"/readyz", b"/metrics", b"/", b"/%ff?a=%", b"/../../etc/passwd"),
+                *(b"/api/v1/overview", b"/api/v1/queue?queue=f1", b"/api/v1/explain?queue=f1"),
+                *(b"/api/v1/login", b"/api/v1/pause", b"/api/v1/purge", b"/api/v1/redrive"),
+                b"/api/v1/session?" + b"a=1&" * 40,
+            )
+        )
+        fields = b"".join(name + b": " + value + b"\r\n" for name, value in extra)
+        return method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n" + body
+
+
 class HttpAttacker:
     """Requests to the dashboard's port: good ones, bad ones, cut ones."""
 
     def __init__(self, address: tuple[str, int], chance: random.Random) -> None:
         self._address = address
+        self._generator = HttpGenerator(chance)
         self._chance = chance
 
     def attack(self, pieces: int, told: Callable[[str, int], None]) -> bool:
-        chance = self._chance
+        """One connection. Whether the server closed it."""
         with _connected(self._address) as opened:
             try:
                 for _ in range(pieces):
-                    path = chance.choice(
-                        (b"/healthz", b"/readyz", b"/api/v1/overview", b"/%ff?a=%")
-                    )
-                    request = b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                    if chance.random() < 0.4:
-                        at = chance.randrange(len(request))
-                        request = request[:at] + chance.randbytes(2) + request[at + 2 :]
-                    told("HTTP: a request", 1)
-                    opened.sendall(request)
-                    _receive(opened, LATER_S, bytearray())
+                    data, kind = self._generator.next()
+                    told(kind, 1)
+                    opened.sendall(data)
+                    _receive(opened, self._chance.choice((0.0001, 0.0001, LATER_S)), bytearray())
             except ConnectionError:
                 return True
         return False

@@ -5,6 +5,8 @@ on a plain listener gRPC and HTTP/1.1. Next to them healthy connections go on wo
 broker never dies and never leaks, answers with a frame that parses or closes, calls nothing an
 internal error, and the healthy ones never notice. The frames follow from the seed alone.
 
+`--protocol http` or `grpc` sends only requests of HTTP/1.1, or frames of HTTP/2, as many.
+
 With `--planted` decoders fail at random over attackers' bytes (`planted`). Then an internal error
 may be said, each failure ends one connection and is counted and logged once; all else holds.
 """
@@ -141,8 +143,10 @@ class Fuzz:
         rss_growth_max: int = 160 * MiB,
         grpc: bool = False,
         plants: bool = False,
+        protocol: str = "",
     ) -> None:
-        """`plants`: the broker was told to fail at random (`planted_command`)."""
+        """`plants`: the broker was told to fail at random (`planted_command`). `protocol`: only
+        attackers of this one, `grpc` or `http`."""
         self.broker = broker
         self.attacker = attacker
         self.generator = Generator(seed)
@@ -152,7 +156,9 @@ class Fuzz:
         self.plants = plants
         self.source = planted.HEALTHY if plants else ""
         self.grpc = GrpcAttacker(broker.address, self.chance, QUEUES) if grpc else None
-        self.http = HttpAttacker(self._http_address(), self.chance) if plants and grpc else None
+        self.protocol = protocol
+        http = (plants and grpc) or protocol == "http"
+        self.http = HttpAttacker(self._http_address(), self.chance) if http else None
 
     def run(self, frames: int) -> Report:
         report = self.report
@@ -191,6 +197,8 @@ class Fuzz:
     def attack_with(self, frames: int) -> None:
         """One connection of some protocol."""
         dice = self.chance.random()
+        if self.protocol:
+            dice = {"grpc": 0.0, "http": 0.35}[self.protocol]
         try:
             if self.grpc is not None and dice < 0.3:
                 self.report.connections += 1
@@ -200,7 +208,8 @@ class Fuzz:
                     self.report.broken.append("GOAWAY with INTERNAL_ERROR")
             elif self.http is not None and dice < 0.36:
                 self.report.connections += 1
-                self.report.closed_by_server += self.http.attack(min(frames, 5), self._sent)
+                pieces = frames if self.protocol else min(frames, 5)
+                self.report.closed_by_server += self.http.attack(pieces, self._sent)
             else:
                 self.attack(frames)
         except (TimeoutError, ValueError) as error:
@@ -357,21 +366,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--listener", choices=[*LISTENERS, "all"], default="plain")
     parser.add_argument("--planted", action="store_true", help="let decoders fail at random")
+    parser.add_argument("--protocol", choices=["grpc", "http"], default="", help="only this one")
     args = parser.parse_args()
     names = list(LISTENERS) if args.listener == "all" else [args.listener]
     # A list, so that one that fails does not keep the others from running.
-    return max([_run(name, args.seed, args.frames, args.planted) for name in names])
+    return max([_run(name, args.seed, args.frames, args.planted, args.protocol) for name in names])
 
 
-def _run(name: str, seed: int, frames: int, plants: bool) -> int:
+def _run(name: str, seed: int, frames: int, plants: bool, protocol: str) -> int:
     listener = LISTENERS[name]
     with tempfile.TemporaryDirectory(prefix="fila-fuzz-") as directory:
         made = listener.broker(Path(directory) / "data")
+        if protocol == "http":
+            made.settings["gui.listen_addr"] = "127.0.0.1:0"
+            made.settings["gui_port_file"] = f"{made.port_file}.http"
         if plants:
             made.server = planted_command(seed)
         with made as broker:
             plain = name == "plain"
-            fuzz = Fuzz(broker, seed, listener.attacker(), grpc=plain, plants=plants)
+            grpc = plain and protocol != "http"
+            fuzz = Fuzz(
+                broker, seed, listener.attacker(), grpc=grpc, plants=plants, protocol=protocol
+            )
             report = fuzz.run(frames)
             code = broker.stop()
             if plants:

@@ -41,3 +41,13 @@ def test_decoders_that_fail_cost_the_attacker_its_connection_and_nobody_else(
 def test_the_frames_follow_from_the_seed() -> None:
     one, two = Generator(5), Generator(5)
     assert [one.next() for _ in range(200)] == [two.next() for _ in range(200)]
+
+
+def test_hostile_http_requests_hurt_nobody(own_broker: Callable[..., Broker]) -> None:
+    broker = own_broker(settings={"log.level": "warning", "gui.listen_addr": "127.0.0.1:0"})
+    broker.settings["gui_port_file"] = f"{broker.port_file}.http"
+    with broker:
+        report = Fuzz(broker, 5, protocol="http").run(frames=600)
+        assert report.broken == [], report.text()
+        assert report.healthy_rounds > 5
+        assert report.kinds["HTTP: chunks"] > 10
