@@ -126,7 +126,8 @@ def test_a_reader_that_does_not_read_costs_lines_and_never_time() -> None:
 
 
 def test_a_broker_whose_log_nobody_reads_serves_and_stops(tmp_path: Path) -> None:
-    """The pipe is full from the start and stays so."""
+    """The pipe is full from the start and stays so. `fila.testing` gives a broker a file to write
+    to, so this one is started by hand."""
     reader, into = os.pipe()
     os.set_blocking(into, False)
     with contextlib.suppress(BlockingIOError):
