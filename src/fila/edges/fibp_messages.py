@@ -10,7 +10,7 @@ finished, a part of it; nothing of it was acknowledged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fila.broker.options import Options
@@ -156,27 +156,30 @@ def _enqueue_with(session: Session, items: list[EnqueuedWithItem], groups: Group
 
 
 def _ack(session: Session, items: list[tuple[bytes, bytes]], groups: Groups) -> bytes:
-    codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-    for queue, places in groups:
-        known, ids = parse_ids([items[place][1] for place in places], places)
-        spread(session.ack(queue, ids), known, places, codes)
-    return message_codec.encode_codes(codes)
+    return _settle(items, groups, lambda queue, ids, known: session.ack(queue, ids))
 
 
 def _nack(session: Session, items: list[tuple[bytes, bytes, bytes]], groups: Groups) -> bytes:
-    codes = [errors.MESSAGE_NOT_FOUND] * len(items)
-    for queue, places in groups:
-        known, ids = parse_ids([items[place][1] for place in places], places)
-        texts = [items[place][2].decode() for place in known]
-        spread(session.nack(queue, ids, texts), known, places, codes)
-    return message_codec.encode_codes(codes)
+    def nack(queue: str, ids: list[bytes], known: list[int]) -> list[int] | Rejection:
+        return session.nack(queue, ids, [items[place][2].decode() for place in known])
+
+    return _settle(items, groups, nack)
 
 
 def _release(session: Session, items: list[tuple[bytes, bytes]], groups: Groups) -> bytes:
+    return _settle(items, groups, lambda queue, ids, known: session.release(queue, ids))
+
+
+def _settle(
+    items: Sequence[tuple[bytes, ...]],
+    groups: Groups,
+    settle: Callable[[str, list[bytes], list[int]], list[int] | Rejection],
+) -> bytes:
+    """A code for each item. `settle` gets a queue's ids, and where they stand among the items."""
     codes = [errors.MESSAGE_NOT_FOUND] * len(items)
     for queue, places in groups:
         known, ids = parse_ids([items[place][1] for place in places], places)
-        spread(session.release(queue, ids), known, places, codes)
+        spread(settle(queue, ids, known), known, places, codes)
     return message_codec.encode_codes(codes)
 
 
