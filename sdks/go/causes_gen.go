@@ -15,7 +15,7 @@ const (
 	CodeMessageNotFound     Code = Code(wire.CodeMessageNotFound)     // The id is not a UUID, or the message is not leased here: unknown, pending or finished
 	CodeQueueAlreadyExists  Code = Code(wire.CodeQueueAlreadyExists)  // A queue has this name already
 	CodeLuaCompilationError Code = Code(wire.CodeLuaCompilationError) // A hook script does not compile or does not define its function
-	CodeStorageError        Code = Code(wire.CodeStorageError)        // The store could not do what was asked of it
+	CodeStorageError        Code = Code(wire.CodeStorageError)        // The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why
 	CodeNotADLQ             Code = Code(wire.CodeNotADLQ)             // The queue is not a dead letter queue
 	CodeParentQueueNotFound Code = Code(wire.CodeParentQueueNotFound) // The queue a dead letter queue belongs to no longer exists
 	CodeInvalidConfigValue  Code = Code(wire.CodeInvalidConfigValue)  // A setting, name or number is outside what it may be

@@ -32,7 +32,7 @@ var catalogue = map[uint8]Cause{
 	CodeMessageNotFound:     {Name: "MessageNotFound", Meaning: "The id is not a UUID, or the message is not leased here: unknown, pending or finished.", Retryable: false},
 	CodeQueueAlreadyExists:  {Name: "QueueAlreadyExists", Meaning: "A queue has this name already.", Retryable: false},
 	CodeLuaCompilationError: {Name: "LuaCompilationError", Meaning: "A hook script does not compile or does not define its function.", Retryable: false},
-	CodeStorageError:        {Name: "StorageError", Meaning: "The store could not do what was asked of it.", Retryable: false},
+	CodeStorageError:        {Name: "StorageError", Meaning: "The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why.", Retryable: false},
 	CodeNotADLQ:             {Name: "NotADLQ", Meaning: "The queue is not a dead letter queue.", Retryable: false},
 	CodeParentQueueNotFound: {Name: "ParentQueueNotFound", Meaning: "The queue a dead letter queue belongs to no longer exists.", Retryable: false},
 	CodeInvalidConfigValue:  {Name: "InvalidConfigValue", Meaning: "A setting, name or number is outside what it may be.", Retryable: false},

@@ -103,7 +103,7 @@ export const CATALOGUE: ReadonlyMap<number, CatalogueEntry> = new Map<number, Ca
     {
       code: 0x05,
       name: 'StorageError',
-      meaning: "The store could not do what was asked of it.",
+      meaning: "The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why.",
       retryable: false,
     },
   ],

@@ -51,14 +51,14 @@ module Fila
     RETRYABLE = false
   end
 
-  # The store could not do what was asked of it.
+  # The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why.
   class StorageError < RefusedError
     # The broker's code.
     CODE = 5
     # The cause's name in the catalogue.
     NAME = "StorageError"
     # What it means.
-    MEANING = "The store could not do what was asked of it."
+    MEANING = "The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why."
     # Whether the same call may succeed later.
     RETRYABLE = false
   end

@@ -16,7 +16,7 @@ pub enum Error {
     QueueAlreadyExists(Box<Details>),
     /// A hook script does not compile or does not define its function.
     LuaCompilationError(Box<Details>),
-    /// The store could not do what was asked of it.
+    /// The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why.
     StorageError(Box<Details>),
     /// The queue is not a dead letter queue.
     NotADLQ(Box<Details>),
@@ -218,25 +218,25 @@ impl Error {
 /// What a code of the broker's means, in a sentence.
 pub(crate) fn meaning(code: u8) -> &'static str {
     match code {
-        0 => "The operation was carried out.",
-        1 => "No queue has this name.",
-        2 => "The id is not a UUID, or the message is not leased here: unknown, pending or finished.",
-        3 => "A queue has this name already.",
-        4 => "A hook script does not compile or does not define its function.",
-        5 => "The store could not do what was asked of it.",
-        6 => "The queue is not a dead letter queue.",
-        7 => "The queue a dead letter queue belongs to no longer exists.",
-        8 => "A setting, name or number is outside what it may be.",
-        9 => "The broker is overloaded; nothing was stored; try again after the time given.",
-        10 => "The API key is missing, wrong or expired.",
-        11 => "The API key lacks the permission the text names.",
-        12 => "Another node leads this queue; ask there.",
-        13 => "The server does not speak this version of the protocol.",
-        14 => "A frame or its body is malformed, unknown, or out of place.",
-        15 => "No API key has this id.",
-        16 => "The node is starting; try again in a moment.",
-        17 => "No lease batch of this name is open: it was acked, released, or its time ran out.",
-        18 => "The snapshot was closed or its time is up; browse again for a new one.",
-        _ => "The broker failed unexpectedly; its log says why.",
-    }
+0 => "The operation was carried out.",
+1 => "No queue has this name.",
+2 => "The id is not a UUID, or the message is not leased here: unknown, pending or finished.",
+3 => "A queue has this name already.",
+4 => "A hook script does not compile or does not define its function.",
+5 => "The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why.",
+6 => "The queue is not a dead letter queue.",
+7 => "The queue a dead letter queue belongs to no longer exists.",
+8 => "A setting, name or number is outside what it may be.",
+9 => "The broker is overloaded; nothing was stored; try again after the time given.",
+10 => "The API key is missing, wrong or expired.",
+11 => "The API key lacks the permission the text names.",
+12 => "Another node leads this queue; ask there.",
+13 => "The server does not speak this version of the protocol.",
+14 => "A frame or its body is malformed, unknown, or out of place.",
+15 => "No API key has this id.",
+16 => "The node is starting; try again in a moment.",
+17 => "No lease batch of this name is open: it was acked, released, or its time ran out.",
+18 => "The snapshot was closed or its time is up; browse again for a new one.",
+_ => "The broker failed unexpectedly; its log says why.",
+}
 }

@@ -3,7 +3,7 @@ package dev.faisca.fila;
 
 import java.util.Map;
 
-/** The store could not do what was asked of it. */
+/** The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why. */
 public final class StorageException extends RefusedException {
     private static final long serialVersionUID = 1L;
 

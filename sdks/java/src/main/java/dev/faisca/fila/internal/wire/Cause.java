@@ -8,7 +8,7 @@ public enum Cause {
     MESSAGE_NOT_FOUND(2, "MessageNotFound", false, "The id is not a UUID, or the message is not leased here: unknown, pending or finished."),
     QUEUE_ALREADY_EXISTS(3, "QueueAlreadyExists", false, "A queue has this name already."),
     LUA_COMPILATION_ERROR(4, "LuaCompilationError", false, "A hook script does not compile or does not define its function."),
-    STORAGE_ERROR(5, "StorageError", false, "The store could not do what was asked of it."),
+    STORAGE_ERROR(5, "StorageError", false, "The store could not do what was asked of it, or the queue is quarantined: its rows cannot be read, and `fila explain` says why."),
     NOT_A_DLQ(6, "NotADLQ", false, "The queue is not a dead letter queue."),
     PARENT_QUEUE_NOT_FOUND(7, "ParentQueueNotFound", false, "The queue a dead letter queue belongs to no longer exists."),
     INVALID_CONFIG_VALUE(8, "InvalidConfigValue", false, "A setting, name or number is outside what it may be."),
