@@ -62,6 +62,8 @@ module Fila
   # @api private
   class Call
     attr_reader :what, :kind, :results, :condition, :queue
+    # Bytes of its messages.
+    attr_accessor :bytes
 
     # @param on_done called under the lock when the last result is there; must not block
     def initialize(core, what, kind, size, queue, &on_done)
@@ -70,6 +72,7 @@ module Fila
       @kind = kind
       @queue = queue
       @results = Array.new(size)
+      @bytes = 0
       @left = size
       @condition = ConditionVariable.new
       @on_done = on_done

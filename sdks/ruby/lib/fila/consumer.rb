@@ -73,6 +73,8 @@ module Fila
     private
 
     def take(limit, timeout)
+      raise ArgumentError, "limit must be a positive whole number, not #{limit.inspect}" unless limit.is_a?(Integer) && limit.positive?
+
       unless timeout.nil? || (timeout.is_a?(Numeric) && !timeout.negative?)
         raise ArgumentError, "timeout must not be negative, not #{timeout.inspect}"
       end

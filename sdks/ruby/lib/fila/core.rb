@@ -206,7 +206,7 @@ module Fila
       @gate.close(error)
       @announcer.log(:error, "fila: the client for #{@address} has ended: #{error.message}")
       @announcer.event(:closed, @address, error: error)
-      @leaders.values.each(&:close)
+      @leaders.values.each { |link| link.close(error) }
     end
 
     def closed? = @closed || !@seed.ended.nil?

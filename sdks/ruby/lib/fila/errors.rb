@@ -97,6 +97,16 @@ module Fila
 
   # The client or consumer was closed or drained, or belongs to the process this one was forked from.
   class ClosedError < Error
+    # @param message [String]
+    # @param metadata [Hash{String=>String}]
+    # @param maybe_applied [Boolean] whether the request had been sent
+    def initialize(message = nil, metadata = {}, maybe_applied: false)
+      super(message, metadata)
+      @maybe_applied = maybe_applied
+    end
+
+    # (see Error#maybe_applied?)
+    def maybe_applied? = @maybe_applied
   end
 end
 

@@ -23,9 +23,10 @@ module Fila
       @failure = nil # why there is no connection
       @complaint = nil # an Error that belongs to no request
       @closing = false
+      @told = nil # why the link was told to end
       @last_id = 0
       @pending = {}
-      @requests = []
+      @requests = {}.compare_by_identity # waiting for a connection, in order
       @streams = {}.compare_by_identity
       @collectors = Kinds::ALL.map { |kind| collector_for(kind) }
       @out = new_buffer
@@ -51,7 +52,7 @@ module Fila
         send_request(request)
         push
       else
-        @requests << request
+        @requests[request] = true
       end
       true
     end
@@ -83,9 +84,9 @@ module Fila
 
     def abandon(call)
       if call.is_a?(Request)
-        @requests.delete_if { |request| request.equal?(call) }
+        @requests.delete(call)
       else
-        freed = @collectors[call.kind.index].forget(call)
+        freed = @collectors[call.kind.index].forget(call.results.size, call.bytes)
         @core.gate.leave(freed) if call.kind.enqueues
       end
     end
@@ -129,27 +130,29 @@ module Fila
       @out = new_buffer
       @writing = nil
       @streams.each_key { |stream| send_consume(stream) }
-      waiting = @requests
-      @requests = []
-      waiting.each { |request| send_request(request) }
+      take_requests.each { |request| send_request(request) }
     end
 
     # Fails what was sent and not answered, keeps what may be sent again.
     def detach(reason)
-      lost = ConnectionLostError.new("connection to #{@address} lost before the broker answered: #{reason.message}")
-      lost = @core.closed_error if @closing
+      lost = lost_by(@told || reason)
       @connection = nil
       @failure = reason.message
       pending = @pending
       @pending = {}
-      pending.each_value do |waiting|
-        case waiting
-        when Batch then lose(waiting, lost)
-        when Request
-          waiting.repeatable && !waiting.abandoned? ? @requests << waiting : waiting.settle(lost)
-        end
+      # The last first: what is sent again is put before the rest, so it keeps its order.
+      pending.values.grep(Batch).reverse_each { |batch| lose(batch, lost) }
+      pending.values.grep(Request).each do |request|
+        request.repeatable && !request.abandoned? ? @requests[request] = true : request.settle(lost)
       end
       @streams.each_key(&:disconnected)
+    end
+
+    # What was sent and not answered may have been carried out, whoever ended the connection.
+    def lost_by(reason)
+      return ClosedError.new(reason.message, maybe_applied: true) if reason.is_a?(ClosedError)
+
+      ConnectionLostError.new("connection to #{@address} lost before the broker answered: #{reason.message}")
     end
 
     # Settles a frame that will not be answered; items with an idempotency key are sent again.
@@ -168,11 +171,16 @@ module Fila
 
     def take_all
       items = Kinds::ALL.map { |kind| [kind, @collectors[kind.index].take_all] }
-      requests = @requests
+      requests = take_requests
       streams = @streams.keys
-      @requests = []
       @streams.clear
       [items, requests, streams]
+    end
+
+    def take_requests
+      waiting = @requests.keys
+      @requests = {}.compare_by_identity
+      waiting
     end
 
     def new_buffer = String.new(encoding: Encoding::BINARY)

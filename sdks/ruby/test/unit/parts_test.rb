@@ -23,6 +23,24 @@ class PartsTest < FilaTest
     end
   end
 
+  # Callers can reach their deadlines together, with a broker away and everything waiting.
+  def test_thousands_who_give_up_together_take_no_time
+    callers = 10_000
+    collector = Fila::Collector.new(:auto, 0.005, 1000, 1 << 20)
+    collector.frames_under_way = 1
+    calls = Array.new(callers) { Fila::Call.new(nil, "enqueue", Fila::Kinds::ENQUEUE, 1, "q") }
+    calls.each { |call| collector.add([Fila::Item.new(call, 0, "q", "x" * 100)], 0) }
+    started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    freed = calls.drop(1).reverse.sum do |call|
+      call.abandon!
+      collector.forget(1, 100)
+    end
+    took = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started
+    assert_operator took, :<, 2, "it took #{took} s of CPU" # the square of so many takes several
+    assert_operator collector.items.size, :<=, 8
+    assert_equal callers * 100, freed + collector.items.sum(&:size)
+  end
+
   def test_options_are_checked_and_unknown_ones_named
     address = Fila::Address.parse("host")
     { { timeuot: 1 } => /timeuot.*known are/, { timeout: 0 } => /timeout/, { batch_mode: :fast } => /:auto, :linger or :disabled/,
@@ -82,10 +100,11 @@ class PartsTest < FilaTest
 
   def test_what_a_call_has_waiting_is_forgotten_with_it
     collector = Fila::Collector.new(:auto, 1, 100, 1 << 20)
-    mine = Object.new
-    collector.add(items(2, mine) + items(1), 0)
+    mine, other = Array.new(2) { Fila::Call.new(nil, "enqueue", Fila::Kinds::ENQUEUE, 2, "q") }
+    collector.add(items(2, mine) + items(1, other), 0)
+    mine.abandon!
 
-    assert_equal 20, collector.forget(mine)
+    assert_equal 20, collector.forget(2, 20)
     assert_equal 1, collector.take.size
   end
 

@@ -4,8 +4,11 @@ module Fila
   class Client
     # Lease batches: messages leased together under a name, for readers that come again after a crash.
     module Batches
-      # How messages are sent: as they are delivered, or as an Arrow IPC stream.
-      FORMS = { messages: 0, arrow: 1 }.freeze
+      # How messages are sent: as they are delivered, as an Arrow IPC stream, or not at all.
+      FORMS = { messages: 0, arrow: 1, count: 2 }.freeze
+      WAIT_MAX = 60 # seconds
+      WAIT_MARGIN = 10 # for an answer after the broker's own wait
+      private_constant :WAIT_MAX, :WAIT_MARGIN
 
       # Leases messages under a name. Whoever asks again with the name gets the same messages, until the
       # batch is acknowledged, released or its time is up, also across a restart of the broker. `s/7` is batch
@@ -17,10 +20,12 @@ module Fila
       # @param visibility [Numeric, nil] seconds; nil means the queue's
       # @param wait [Numeric] seconds the broker waits for the first message, at most 60
       # @param count_attempt [Boolean] a batch whose time runs out is a failed delivery
-      # @param form [Symbol] `:messages` or `:arrow`
+      # @param form [Symbol] `:messages`, `:arrow`, or `:count` for one who leases what others read
+      # @param timeout [Numeric, nil] seconds; if it is not given, at least ten more than `wait`
       # @return [LeasedBatch]
       def lease_batch(queue:, name:, max_messages: 0, max_bytes: 0, visibility: nil, wait: 0, count_attempt: false,
-                      form: :messages, timeout: @timeout)
+                      form: :messages, timeout: lease_timeout(wait))
+        check_wait(wait)
         fields = { name: name, max_messages: max_messages, max_bytes: max_bytes,
                    visibility_ms: milliseconds(visibility, "visibility"), wait_ms: milliseconds(wait, "wait"),
                    count_attempt: count_attempt, form: form_of(form) }
@@ -63,6 +68,17 @@ module Fila
 
       private
 
+      def lease_timeout(wait)
+        check_wait(wait)
+        wait.zero? || @timeout.nil? ? @timeout : [@timeout, wait + WAIT_MARGIN].max
+      end
+
+      def check_wait(wait)
+        return if wait.is_a?(Numeric) && wait.between?(0, WAIT_MAX)
+
+        raise ArgumentError, "wait must be a number of seconds from 0 to #{WAIT_MAX}, not #{wait.inspect}"
+      end
+
       # With `below` it may be repeated: what is done already is not found again, and that is fine.
       def on_batch(operation, verb, queue, name, fields, timeout)
         found = ask(operation, { queue: queue, name: name, **fields }, what: "#{verb} batch \"#{name}\" of queue \"#{queue}\"",
@@ -77,8 +93,8 @@ module Fila
         raise InvalidFrameError, "the batch's messages do not parse: #{error.message}"
       end
 
-      def form_of(form)
-        FORMS.fetch(form) { raise ArgumentError, "form must be :messages or :arrow, not #{form.inspect}" }
+      def form_of(form, forms = FORMS)
+        forms.fetch(form) { raise ArgumentError, "form must be one of #{forms.keys.join(", ")}, not #{form.inspect}" }
       end
     end
   end

@@ -50,7 +50,7 @@ module Fila
           STATES.fetch(state) { raise ArgumentError, "no such state: #{state.inspect}; there are #{STATES.keys.join(", ")}" }
         end
         fields = { snapshot: token, start: range.start, end: range.end, states: bits, max_messages: max_messages,
-                   max_bytes: max_bytes, form: form_of(form) }
+                   max_bytes: max_bytes, form: form_of(form, Batches::FORMS.except(:count)) }
         found = ask("BrowsePage", fields, what: "read a page", subject: "snapshot", timeout: timeout, repeatable: true)
         arrow = found[:form] == Batches::FORMS[:arrow]
         Page.new(message_count: found[:messages], next_start: (found[:next] unless found[:next].empty?),

@@ -70,6 +70,7 @@ module Fila
         kind = messages.any? { |message| options?(message) } ? Kinds::ENQUEUE_WITH : Kinds::ENQUEUE
         call = Call.new(core, "enqueue", kind, messages.size, messages.first[:queue])
         items = encode(messages, call, kind)
+        call.bytes = items.sum(&:size)
         core.synchronize do
           core.admit(call)
           hand_over(core, call, items, timeout, deadline)

@@ -19,9 +19,11 @@ module Fila
       end
 
       # Says goodbye, which hands leased messages back; {#join} waits for it.
-      def close
+      # What is left open fails with the reason.
+      def close(reason = @core.closed_error)
         return if @closing
 
+        @told = reason
         @closing = true
         if @connection
           send_frame(Wire::Op::DISCONNECT, 0, "")
@@ -90,7 +92,7 @@ module Fila
         attached = @core.synchronize { @closing ? false : attach(connection) || true }
         unless attached
           connection.transport.close
-          raise @core.closed_error
+          raise @told
         end
         @core.announcer.event(:connected, @address)
         connection
@@ -106,7 +108,7 @@ module Fila
           @wake.read_nonblock(4096, exception: false) if readable&.include?(@wake)
           reason = @core.synchronize { turn(connection) }
         end
-        rest = @core.synchronize { end_connection(reason ||= @core.closed_error) }
+        rest = @core.synchronize { end_connection(reason ||= @told) }
         @closing ? connection.part(rest, Core::GOODBYE) : connection.transport.close
         log(:warn, "connection lost: #{reason.message}") unless @closing
         @core.announcer.event(:disconnected, @address, error: @closing ? nil : reason)
@@ -180,14 +182,14 @@ module Fila
         detach(reason)
         @broken = @pinged_at = @writing = nil
         @out = new_buffer
-        finish(@core.closed_error) if @closing
+        finish(@told) if @closing
         rest
       end
 
       # What follows a connection that ended or was not opened; pauses before the next attempt.
       def go_on?(reason, was_open)
         if @closing
-          @core.synchronize { finish(@core.closed_error) }
+          @core.synchronize { finish(@told) }
           return false
         end
         return false unless @seed ? try_again?(reason) : leave_to_seed(reason, was_open)
@@ -214,7 +216,7 @@ module Fila
       def leave_to_seed(reason, was_open)
         # The seed may go on naming a node that is gone until another is elected.
         rest(@options.pause_after(@core.synchronize { hops })) unless was_open || hopeless?(reason)
-        @core.synchronize { @closing ? finish(@core.closed_error) : retire(reason, was_open) }
+        @core.synchronize { @closing ? finish(@told) : retire(reason, was_open) }
         false
       end
 
@@ -224,7 +226,7 @@ module Fila
         until @closing || (left = wake_at - Clock.now) <= 0
           @wake.read_nonblock(4096, exception: false) if IO.select([@wake], nil, nil, left)
         end
-        @core.synchronize { finish(@core.closed_error) } if @closing
+        @core.synchronize { finish(@told) } if @closing
         !@closing
       end
 

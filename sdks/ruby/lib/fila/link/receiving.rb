@@ -31,7 +31,7 @@ module Fila
         error = InvalidFrameError.new("#{@address} sent bytes that are no frame: #{fault.message}")
         return error if fault.fatal
 
-        refused(fault.request_id, error)
+        unreadable(fault.request_id, error)
         nil
       end
 

@@ -19,6 +19,24 @@ module Fila
         end
       end
 
+      # The broker answered, but what it said is lost. That is no refusal: what was asked may have been
+      # carried out, and a stream is still open over there.
+      def unreadable(id, error)
+        lost = ConnectionLostError.new("the answer cannot be read: #{error.message}")
+        case waiting = @pending[id]
+        when Batch
+          @pending.delete(id)
+          waiting.items.each { |item| item.fail(lost) }
+          landed(waiting.kind, waiting.items.sum(&:size))
+        when Request
+          @pending.delete(id)
+          waiting.settle(lost)
+        when Stream
+          send_frame(Wire::Op::CANCEL_CONSUME, id, "")
+          refused(id, error)
+        end
+      end
+
       def refused_batch(batch, error)
         gone = batch.items.select { |item| item.call.abandoned? }
         unless gone.empty? # nobody waits for these: they are not sent again
@@ -96,7 +114,7 @@ module Fila
       # How often what waits here has been sent on, at most.
       def hops
         items = @collectors.flat_map(&:items)
-        (items + @requests + @streams.keys).map(&:hops).max || 0
+        (items + @requests.keys + @streams.keys).map(&:hops).max || 0
       end
     end
 

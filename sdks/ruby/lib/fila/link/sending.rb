@@ -35,8 +35,18 @@ module Fila
         kind = Kinds::ALL.find { |candidate| @collectors[candidate.index].due?(now) }
         return false unless kind
 
-        send_items(kind, @collectors[kind.index].take)
+        items = wanted(kind, @collectors[kind.index].take)
+        send_items(kind, items) unless items.empty?
         true
+      end
+
+      # Without what belongs to callers that have gone.
+      def wanted(kind, items)
+        return items if items.none? { |item| item.call.abandoned? }
+
+        gone, stays = items.partition { |item| item.call.abandoned? }
+        @core.gate.leave(gone.sum(&:size)) if kind.enqueues
+        stays
       end
 
       # One frame.
