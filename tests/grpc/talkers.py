@@ -131,6 +131,9 @@ class Talker(Protocol):
     def api_keys(self) -> list[Any]:
         """Objects with key_id, name, created_at_ms, expires_at_ms and is_superadmin."""
 
+    def limits(self) -> list[Any]:
+        """Objects with name, used, max and reached."""
+
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None: ...
 
     def get_acl(self, key_id: str) -> tuple[bool, list[tuple[str, str]]]: ...
@@ -277,6 +280,10 @@ class FibpTalker(_Closing):
     def api_keys(self) -> list[Any]:
         with fibp_faults():
             return list(self.peer.request(bodies.ListApiKeys(), bodies.ListApiKeysResult).keys)
+
+    def limits(self) -> list[Any]:
+        with fibp_faults():
+            return list(self.peer.request(bodies.GetLimits(), bodies.GetLimitsResult).limits)
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
         wanted = tuple(bodies.Permission(*one) for one in permissions)
@@ -447,6 +454,10 @@ class GrpcTalker(_Closing):
     def api_keys(self) -> list[Any]:
         with grpc_faults():
             return list(self.client.api_keys())
+
+    def limits(self) -> list[Any]:
+        with grpc_faults():
+            return list(self.client.call("GetLimits", admin_pb2.GetLimitsRequest()).limits)
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
         with grpc_faults():

@@ -153,6 +153,9 @@ OPERATIONS: dict[str, Operation] = {
         "*",
         lambda acl: acl == (False, [("produce", "something")]),
     ),
+    "GetLimits": Operation(
+        lambda talker, world: talker.limits(), "admin", "*", lambda found: len(found) > 4
+    ),
     "EnqueueWith": Operation(
         lambda talker, world: bulk(talker, "EnqueueWith", world.queue),
         "produce",

@@ -138,6 +138,11 @@ def purge(session: Session, request: b.Purge, done: Done) -> Rejection | None:
     return session.broker.purge(request.queue, key, session.identity.label, dropped)
 
 
+def get_limits(session: Session, request: b.GetLimits) -> b.GetLimitsResult:
+    found = session.sessions.limits()
+    return b.GetLimitsResult(OK, tuple([b.LimitUse(*one) for one in found]))
+
+
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.CreateQueue: create_queue,
     b.DeleteQueue: delete_queue,
@@ -151,6 +156,7 @@ AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.ResumeQueue: resume_queue,
     b.PauseKey: pause_key,
     b.ResumeKey: resume_key,
+    b.GetLimits: get_limits,
 }
 LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = {
     b.Redrive: redrive,

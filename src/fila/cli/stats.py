@@ -27,7 +27,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "show what a queue, or the whole broker, holds",
         about="Show one queue in detail, as `fila queue inspect` does, or, without a name,\n"
         "the sum of all queues and the list of them.",
-        examples="  fila stats\n  fila stats orders\n  fila stats orders --json | jq .depth",
+        examples="  fila stats\n  fila stats orders\n  fila stats orders --json | jq .depth\n"
+        "  fila stats --json | jq .limits",
     )
     parser.add_argument("queue", metavar="QUEUE", nargs="?", help="default: all queues")
 

@@ -283,6 +283,22 @@ class GetAclResult(NamedTuple):
     message: str | None = None
 
 
+class GetLimits(NamedTuple):
+    """What is used of each limit that everybody shares, and how often it was reached."""
+
+
+class LimitUse(NamedTuple):
+    name: str
+    used: int
+    max: int
+    reached: int
+
+
+class GetLimitsResult(NamedTuple):
+    code: int
+    limits: tuple[LimitUse, ...] = ()
+
+
 class Error(NamedTuple):
     code: int
     message: str

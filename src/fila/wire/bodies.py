@@ -25,8 +25,11 @@ from fila.wire.admin_bodies import GetAcl as GetAcl
 from fila.wire.admin_bodies import GetAclResult as GetAclResult
 from fila.wire.admin_bodies import GetConfig as GetConfig
 from fila.wire.admin_bodies import GetConfigResult as GetConfigResult
+from fila.wire.admin_bodies import GetLimits as GetLimits
+from fila.wire.admin_bodies import GetLimitsResult as GetLimitsResult
 from fila.wire.admin_bodies import GetStats as GetStats
 from fila.wire.admin_bodies import GetStatsResult as GetStatsResult
+from fila.wire.admin_bodies import LimitUse as LimitUse
 from fila.wire.admin_bodies import ListApiKeys as ListApiKeys
 from fila.wire.admin_bodies import ListApiKeysResult as ListApiKeysResult
 from fila.wire.admin_bodies import ListConfig as ListConfig

@@ -80,6 +80,8 @@ SET_ACL: Final = 0xE7
 SET_ACL_RESULT: Final = 0xE6
 GET_ACL: Final = 0xE5
 GET_ACL_RESULT: Final = 0xE4
+GET_LIMITS: Final = 0x3C
+GET_LIMITS_RESULT: Final = 0x3D
 ERROR: Final = 0xFE
 
 NAMES: Final[dict[int, str]] = {
@@ -156,6 +158,8 @@ NAMES: Final[dict[int, str]] = {
     SET_ACL_RESULT: "SetAclResult",
     GET_ACL: "GetAcl",
     GET_ACL_RESULT: "GetAclResult",
+    GET_LIMITS: "GetLimits",
+    GET_LIMITS_RESULT: "GetLimitsResult",
     ERROR: "Error",
 }
 
@@ -196,6 +200,7 @@ REPLY_TO: Final[dict[int, int]] = {
     LIST_API_KEYS: LIST_API_KEYS_RESULT,
     SET_ACL: SET_ACL_RESULT,
     GET_ACL: GET_ACL_RESULT,
+    GET_LIMITS: GET_LIMITS_RESULT,
 }
 
 # Either side may send these at any time after the handshake.

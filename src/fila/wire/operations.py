@@ -56,6 +56,7 @@ RECORDS: Final[dict[str, Layout]] = {
         "is_superadmin": "bool",
     },
     "Permission": {"kind": "string", "pattern": "string"},
+    "LimitUse": {"name": "string", "used": "u64", "max": "u64", "reached": "u64"},
 }
 
 ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
@@ -349,6 +350,18 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         on=BROKER,
         action='ACL of API key "{key_id}"',
         subject='API key "{key_id}"',
+        repeatable=True,
+    ),
+    Operation(
+        "GetLimits",
+        0x3C,
+        0x3D,
+        "What is used of each limit that everybody shares, and how often it was reached.",
+        {},
+        {"code": "u8", "limits": "LimitUse[u16]"},
+        permission=ADMIN,
+        on=BROKER,
+        action="limits",
         repeatable=True,
     ),
     Notice(

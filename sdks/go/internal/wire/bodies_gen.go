@@ -1042,6 +1042,45 @@ func (m *PurgeResult) decode(d *Decoder) {
 	m.Purged = d.U64("purged")
 }
 
+// GetLimits is the body of opcode 0x3C.
+type GetLimits struct {
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetLimits) Opcode() uint8 { return OpGetLimits }
+
+func (*GetLimits) encode(*Encoder) {}
+
+func (*GetLimits) decode(*Decoder) {}
+
+// GetLimitsResult is the body of opcode 0x3D.
+type GetLimitsResult struct {
+	Code   uint8      `wire:"code"`
+	Limits []LimitUse `wire:"limits"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetLimitsResult) Opcode() uint8 { return OpGetLimitsResult }
+
+func (m *GetLimitsResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.countU16("limits", len(m.Limits))
+	for i := range m.Limits {
+		m.Limits[i].encode(e)
+	}
+}
+
+func (m *GetLimitsResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Limits = make([]LimitUse, d.countU16("limits", 26))
+	for i := range m.Limits {
+		m.Limits[i].decode(d)
+		if d.within("limits", i) {
+			return
+		}
+	}
+}
+
 // GetAclResult is the body of opcode 0xE4.
 type GetAclResult struct {
 	Code         uint8        `wire:"code"`
@@ -2078,4 +2117,26 @@ func (m *Permission) encode(e *Encoder) {
 func (m *Permission) decode(d *Decoder) {
 	m.Kind = d.String("kind")
 	m.Pattern = d.String("pattern")
+}
+
+// LimitUse is a record inside other bodies.
+type LimitUse struct {
+	Name    string `wire:"name"`
+	Used    uint64 `wire:"used"`
+	Max     uint64 `wire:"max"`
+	Reached uint64 `wire:"reached"`
+}
+
+func (m *LimitUse) encode(e *Encoder) {
+	e.String("name", m.Name)
+	e.U64(m.Used)
+	e.U64(m.Max)
+	e.U64(m.Reached)
+}
+
+func (m *LimitUse) decode(d *Decoder) {
+	m.Name = d.String("name")
+	m.Used = d.U64("used")
+	m.Max = d.U64("max")
+	m.Reached = d.U64("reached")
 }

@@ -51,6 +51,8 @@ const (
 	OpResumeKeyResult    uint8 = 0x39
 	OpPurge              uint8 = 0x3A
 	OpPurgeResult        uint8 = 0x3B
+	OpGetLimits          uint8 = 0x3C
+	OpGetLimitsResult    uint8 = 0x3D
 	OpGetAclResult       uint8 = 0xE4
 	OpGetAcl             uint8 = 0xE5
 	OpSetAclResult       uint8 = 0xE6
@@ -128,6 +130,8 @@ var operations = map[uint8]operation{
 	OpResumeKeyResult:    {name: "ResumeKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ResumeKeyResult{} }},
 	OpPurge:              {name: "Purge", fromClient: true, fromServer: false, reply: OpPurgeResult, body: func() Body { return &Purge{} }},
 	OpPurgeResult:        {name: "PurgeResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PurgeResult{} }},
+	OpGetLimits:          {name: "GetLimits", fromClient: true, fromServer: false, reply: OpGetLimitsResult, body: func() Body { return &GetLimits{} }},
+	OpGetLimitsResult:    {name: "GetLimitsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetLimitsResult{} }},
 	OpGetAclResult:       {name: "GetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetAclResult{} }},
 	OpGetAcl:             {name: "GetAcl", fromClient: true, fromServer: false, reply: OpGetAclResult, body: func() Body { return &GetAcl{} }},
 	OpSetAclResult:       {name: "SetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetAclResult{} }},

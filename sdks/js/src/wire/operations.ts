@@ -57,6 +57,8 @@ export const Opcode = {
   ResumeKeyResult: 0x39,
   Purge: 0x3a,
   PurgeResult: 0x3b,
+  GetLimits: 0x3c,
+  GetLimitsResult: 0x3d,
   GetAclResult: 0xe4,
   GetAcl: 0xe5,
   SetAclResult: 0xe6,
@@ -505,6 +507,31 @@ export const Permission: RecordCodec<Permission> = {
     return {
       kind: from.string('kind'),
       pattern: from.string('pattern'),
+    };
+  },
+};
+
+export interface LimitUse {
+  readonly name: string;
+  readonly used: bigint;
+  readonly max: bigint;
+  readonly reached: bigint;
+}
+
+export const LimitUse: RecordCodec<LimitUse> = {
+  fewestBytes: 26,
+  encode(out: Writer, body: LimitUse): void {
+    out.string(body.name, 'name');
+    out.u64(body.used, 'used');
+    out.u64(body.max, 'max');
+    out.u64(body.reached, 'reached');
+  },
+  decode(from: Reader): LimitUse {
+    return {
+      name: from.string('name'),
+      used: from.u64('used'),
+      max: from.u64('max'),
+      reached: from.u64('reached'),
     };
   },
 };
@@ -1557,6 +1584,43 @@ export const PurgeResult: Operation<PurgeResult> = {
   },
 };
 
+export type GetLimits = Readonly<Record<never, never>>;
+
+export const GetLimits: Operation<GetLimits> = {
+  name: 'GetLimits',
+  opcode: 0x3c,
+  sender: 'client',
+  reply: Opcode.GetLimitsResult,
+  encode(): void {
+    // No body.
+  },
+  decode(): GetLimits {
+    return {};
+  },
+};
+
+export interface GetLimitsResult {
+  readonly code: number;
+  readonly limits: readonly LimitUse[];
+}
+
+export const GetLimitsResult: Operation<GetLimitsResult> = {
+  name: 'GetLimitsResult',
+  opcode: 0x3d,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: GetLimitsResult): void {
+    out.u8(body.code, 'code');
+    out.list(body.limits, 'u16', LimitUse.encode);
+  },
+  decode(from: Reader): GetLimitsResult {
+    return {
+      code: from.u8('code'),
+      limits: from.list('limits', 'u16', LimitUse),
+    };
+  },
+};
+
 export interface GetAclResult {
   readonly code: number;
   readonly keyId: string;
@@ -2240,6 +2304,8 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0x39, ResumeKeyResult as Operation<never>],
   [0x3a, Purge as Operation<never>],
   [0x3b, PurgeResult as Operation<never>],
+  [0x3c, GetLimits as Operation<never>],
+  [0x3d, GetLimitsResult as Operation<never>],
   [0xe4, GetAclResult as Operation<never>],
   [0xe5, GetAcl as Operation<never>],
   [0xe6, SetAclResult as Operation<never>],

@@ -1269,6 +1269,50 @@ impl Body for PurgeResult {
     const OPCODE: u8 = super::opcode::PURGE_RESULT;
 }
 
+/// The operation GetLimits.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetLimits {}
+
+impl Record for GetLimits {
+    const LEAST: usize = 0;
+
+    fn encode(&self, _e: &mut Encoder) {}
+
+    fn decode(_d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetLimits {})
+    }
+}
+
+impl Body for GetLimits {
+    const OPCODE: u8 = super::opcode::GET_LIMITS;
+}
+
+/// The operation GetLimitsResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetLimitsResult {
+    pub code: u8,
+    pub limits: Vec<LimitUse>,
+}
+
+impl Record for GetLimitsResult {
+    const LEAST: usize = 3;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.list_u16("limits", &self.limits);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetLimitsResult { code: d.u8("code")?, limits: d.list_u16("limits")? })
+    }
+}
+
+impl Body for GetLimitsResult {
+    const OPCODE: u8 = super::opcode::GET_LIMITS_RESULT;
+}
+
 /// The operation GetAclResult.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]
@@ -2539,5 +2583,35 @@ impl Record for Permission {
 
     fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
         Ok(Permission { kind: d.string("kind")?, pattern: d.string("pattern")? })
+    }
+}
+
+/// The record LimitUse.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct LimitUse {
+    pub name: String,
+    pub used: u64,
+    pub max: u64,
+    pub reached: u64,
+}
+
+impl Record for LimitUse {
+    const LEAST: usize = 26;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("name", &self.name);
+        e.u64(self.used);
+        e.u64(self.max);
+        e.u64(self.reached);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(LimitUse {
+            name: d.string("name")?,
+            used: d.u64("used")?,
+            max: d.u64("max")?,
+            reached: d.u64("reached")?,
+        })
     }
 }

@@ -96,6 +96,10 @@ pub const RESUME_KEY_RESULT: u8 = 0x39;
 pub const PURGE: u8 = 0x3A;
 /// PurgeResult.
 pub const PURGE_RESULT: u8 = 0x3B;
+/// GetLimits.
+pub const GET_LIMITS: u8 = 0x3C;
+/// GetLimitsResult.
+pub const GET_LIMITS_RESULT: u8 = 0x3D;
 /// GetAclResult.
 pub const GET_ACL_RESULT: u8 = 0xE4;
 /// GetAcl.
@@ -214,6 +218,8 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         RESUME_KEY_RESULT => ("ResumeKeyResult", false, true, None),
         PURGE => ("Purge", true, false, Some(PURGE_RESULT)),
         PURGE_RESULT => ("PurgeResult", false, true, None),
+        GET_LIMITS => ("GetLimits", true, false, Some(GET_LIMITS_RESULT)),
+        GET_LIMITS_RESULT => ("GetLimitsResult", false, true, None),
         GET_ACL_RESULT => ("GetAclResult", false, true, None),
         GET_ACL => ("GetAcl", true, false, Some(GET_ACL_RESULT)),
         SET_ACL_RESULT => ("SetAclResult", false, true, None),

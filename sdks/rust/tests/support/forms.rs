@@ -47,6 +47,8 @@ record!(ResumeKey { queue, fairness_key });
 record!(ResumeKeyResult { code });
 record!(Purge { queue, fairness_key });
 record!(PurgeResult { code, purged });
+record!(GetLimits {});
+record!(GetLimitsResult { code, limits });
 record!(GetAclResult { code, key_id, is_superadmin, permissions, message });
 record!(GetAcl { key_id });
 record!(SetAclResult { code, message });
@@ -123,6 +125,7 @@ record!(QueueSummary { name, depth, in_flight, active_consumers, leader_node_id 
 record!(ConfigEntry { key, value });
 record!(ApiKeySummary { key_id, name, created_at_ms, expires_at_ms, is_superadmin });
 record!(Permission { kind, pattern });
+record!(LimitUse { name, used, max, reached });
 
 /// The body with this opcode as JSON, and back: every operation has one row.
 pub fn forms(opcode: u8) -> Option<Form> {
@@ -174,6 +177,8 @@ pub fn forms(opcode: u8) -> Option<Form> {
         57 => form::<ResumeKeyResult>(),
         58 => form::<Purge>(),
         59 => form::<PurgeResult>(),
+        60 => form::<GetLimits>(),
+        61 => form::<GetLimitsResult>(),
         228 => form::<GetAclResult>(),
         229 => form::<GetAcl>(),
         230 => form::<SetAclResult>(),

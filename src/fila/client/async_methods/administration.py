@@ -9,7 +9,7 @@ from typing import Any
 from fila.client import calls
 from fila.client.async_methods.shell import AsyncShell
 from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
-from fila.wire.bodies import ApiKeySummary
+from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
 
 
 class AsyncAdministration(AsyncShell):
@@ -121,3 +121,8 @@ class AsyncAdministration(AsyncShell):
 
     async def get_acl(self, key_id: str, *, timeout: float | None = None) -> Acl:
         return await self._call(calls.get_acl(key_id), timeout)
+
+    async def get_limits(self, *, timeout: float | None = None) -> list[LimitUse]:
+        """What is used of each limit that all clients of the broker share."""
+        call = calls.call_of(GetLimits(), lambda r: list(r.limits))
+        return await self._call(call, timeout)

@@ -10,7 +10,7 @@ from typing import Any
 from fila.client import calls
 from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
 from fila.client.sync_methods.shell import Shell
-from fila.wire.bodies import ApiKeySummary
+from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
 
 
 class Administration(Shell):
@@ -114,3 +114,8 @@ class Administration(Shell):
 
     def get_acl(self, key_id: str, *, timeout: float | None = None) -> Acl:
         return self._call(calls.get_acl(key_id), timeout)
+
+    def get_limits(self, *, timeout: float | None = None) -> list[LimitUse]:
+        """What is used of each limit that all clients of the broker share."""
+        call = calls.call_of(GetLimits(), lambda r: list(r.limits))
+        return self._call(call, timeout)

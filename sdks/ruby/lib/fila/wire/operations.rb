@@ -53,6 +53,8 @@ module Fila
       RESUME_KEY_RESULT = 0x39
       PURGE = 0x3A
       PURGE_RESULT = 0x3B
+      GET_LIMITS = 0x3C
+      GET_LIMITS_RESULT = 0x3D
       GET_ACL_RESULT = 0xE4
       GET_ACL = 0xE5
       SET_ACL_RESULT = 0xE6
@@ -131,6 +133,8 @@ module Fila
       Op::RESUME_KEY_RESULT => "ResumeKeyResult",
       Op::PURGE => "Purge",
       Op::PURGE_RESULT => "PurgeResult",
+      Op::GET_LIMITS => "GetLimits",
+      Op::GET_LIMITS_RESULT => "GetLimitsResult",
       Op::GET_ACL_RESULT => "GetAclResult",
       Op::GET_ACL => "GetAcl",
       Op::SET_ACL_RESULT => "SetAclResult",
@@ -183,6 +187,7 @@ module Fila
       Op::PAUSE_KEY => Op::PAUSE_KEY_RESULT,
       Op::RESUME_KEY => Op::RESUME_KEY_RESULT,
       Op::PURGE => Op::PURGE_RESULT,
+      Op::GET_LIMITS => Op::GET_LIMITS_RESULT,
       Op::GET_ACL => Op::GET_ACL_RESULT,
       Op::SET_ACL => Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS => Op::LIST_API_KEYS_RESULT,
@@ -225,6 +230,7 @@ module Fila
       Op::PAUSE_KEY_RESULT,
       Op::RESUME_KEY_RESULT,
       Op::PURGE_RESULT,
+      Op::GET_LIMITS_RESULT,
       Op::GET_ACL_RESULT,
       Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS_RESULT,
@@ -291,6 +297,8 @@ module Fila
       "ResumeKeyResult" => [[:code, :u8].freeze].freeze,
       "Purge" => [[:queue, :string].freeze, [:fairness_key, :maybe_string].freeze].freeze,
       "PurgeResult" => [[:code, :u8].freeze, [:purged, :u64].freeze].freeze,
+      "GetLimits" => [].freeze,
+      "GetLimitsResult" => [[:code, :u8].freeze, [:limits, :list, :u16, "LimitUse"].freeze].freeze,
       "GetAclResult" => [[:code, :u8].freeze, [:key_id, :string].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze, [:message, :optional, :string].freeze].freeze,
       "GetAcl" => [[:key_id, :string].freeze].freeze,
       "SetAclResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,
@@ -336,6 +344,7 @@ module Fila
       "ConfigEntry" => [[:key, :string].freeze, [:value, :string].freeze].freeze,
       "ApiKeySummary" => [[:key_id, :string].freeze, [:name, :string].freeze, [:created_at_ms, :u64].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze].freeze,
       "Permission" => [[:kind, :string].freeze, [:pattern, :string].freeze].freeze,
+      "LimitUse" => [[:name, :string].freeze, [:used, :u64].freeze, [:max, :u64].freeze, [:reached, :u64].freeze].freeze,
     }.freeze
   end
 end

@@ -347,3 +347,25 @@ class PurgeResponse(_message.Message):
     PURGED_FIELD_NUMBER: _ClassVar[int]
     purged: int
     def __init__(self, purged: _Optional[int] = ...) -> None: ...
+
+class GetLimitsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetLimitsResponse(_message.Message):
+    __slots__ = ("limits",)
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    limits: _containers.RepeatedCompositeFieldContainer[LimitUse]
+    def __init__(self, limits: _Optional[_Iterable[_Union[LimitUse, _Mapping]]] = ...) -> None: ...
+
+class LimitUse(_message.Message):
+    __slots__ = ("name", "used", "max", "reached")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    MAX_FIELD_NUMBER: _ClassVar[int]
+    REACHED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    used: int
+    max: int
+    reached: int
+    def __init__(self, name: _Optional[str] = ..., used: _Optional[int] = ..., max: _Optional[int] = ..., reached: _Optional[int] = ...) -> None: ...

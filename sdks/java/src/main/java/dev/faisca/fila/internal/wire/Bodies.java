@@ -59,6 +59,8 @@ public final class Bodies {
             case Opcodes.RESUME_KEY_RESULT -> ResumeKeyResult.decode(from);
             case Opcodes.PURGE -> Purge.decode(from);
             case Opcodes.PURGE_RESULT -> PurgeResult.decode(from);
+            case Opcodes.GET_LIMITS -> GetLimits.decode(from);
+            case Opcodes.GET_LIMITS_RESULT -> GetLimitsResult.decode(from);
             case Opcodes.GET_ACL_RESULT -> GetAclResult.decode(from);
             case Opcodes.GET_ACL -> GetAcl.decode(from);
             case Opcodes.SET_ACL_RESULT -> SetAclResult.decode(from);
@@ -1003,6 +1005,40 @@ public final class Bodies {
         }
     }
 
+    public record GetLimits() implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_LIMITS;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+        }
+
+        public static GetLimits decode(Decoder from) {
+            return new GetLimits();
+        }
+    }
+
+    public record GetLimitsResult(int code, List<LimitUse> limits) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_LIMITS_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.list16("limits", limits);
+        }
+
+        public static GetLimitsResult decode(Decoder from) {
+            int code = from.u8("code");
+            List<LimitUse> limits = from.list16("limits", 26, LimitUse::decode);
+            return new GetLimitsResult(code, limits);
+        }
+    }
+
     public record GetAclResult(int code, String keyId, boolean isSuperadmin, List<Permission> permissions, String message) implements Result {
         @Override
         public int opcode() {
@@ -1869,6 +1905,24 @@ public final class Bodies {
             String kind = from.string("kind");
             String pattern = from.string("pattern");
             return new Permission(kind, pattern);
+        }
+    }
+
+    public record LimitUse(String name, long used, long max, long reached) implements Part {
+        @Override
+        public void encode(Encoder to) {
+            to.string("name", name);
+            to.u64("used", used);
+            to.u64("max", max);
+            to.u64("reached", reached);
+        }
+
+        public static LimitUse decode(Decoder from) {
+            String name = from.string("name");
+            long used = from.u64("used");
+            long max = from.u64("max");
+            long reached = from.u64("reached");
+            return new LimitUse(name, used, max, reached);
         }
     }
 }

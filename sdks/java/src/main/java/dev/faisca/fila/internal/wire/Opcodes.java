@@ -50,6 +50,8 @@ public final class Opcodes {
     public static final int RESUME_KEY_RESULT = 0x39;
     public static final int PURGE = 0x3A;
     public static final int PURGE_RESULT = 0x3B;
+    public static final int GET_LIMITS = 0x3C;
+    public static final int GET_LIMITS_RESULT = 0x3D;
     public static final int GET_ACL_RESULT = 0xE4;
     public static final int GET_ACL = 0xE5;
     public static final int SET_ACL_RESULT = 0xE6;
@@ -130,6 +132,8 @@ public final class Opcodes {
             case RESUME_KEY_RESULT -> "ResumeKeyResult";
             case PURGE -> "Purge";
             case PURGE_RESULT -> "PurgeResult";
+            case GET_LIMITS -> "GetLimits";
+            case GET_LIMITS_RESULT -> "GetLimitsResult";
             case GET_ACL_RESULT -> "GetAclResult";
             case GET_ACL -> "GetAcl";
             case SET_ACL_RESULT -> "SetAclResult";
@@ -186,6 +190,7 @@ public final class Opcodes {
             case PAUSE_KEY -> PAUSE_KEY_RESULT;
             case RESUME_KEY -> RESUME_KEY_RESULT;
             case PURGE -> PURGE_RESULT;
+            case GET_LIMITS -> GET_LIMITS_RESULT;
             case GET_ACL -> GET_ACL_RESULT;
             case SET_ACL -> SET_ACL_RESULT;
             case LIST_API_KEYS -> LIST_API_KEYS_RESULT;
@@ -231,6 +236,7 @@ public final class Opcodes {
                     PAUSE_KEY_RESULT,
                     RESUME_KEY_RESULT,
                     PURGE_RESULT,
+                    GET_LIMITS_RESULT,
                     GET_ACL_RESULT,
                     SET_ACL_RESULT,
                     LIST_API_KEYS_RESULT,
