@@ -121,6 +121,13 @@ def test_stats_of_a_queue_are_what_inspect_shows(fila, queue):
     assert fila("stats", queue).out == fila("queue", "inspect", queue).out
 
 
+def test_stats_show_how_near_each_limit_is(fila):
+    found = {one["name"]: one for one in fila("stats", "--json").document["limits"]}
+    assert found["server.max_connections"]["used"] >= 1
+    assert found["connection.max_unread_bytes"]["max"] == 128 * 1024 * 1024
+    assert "connection.max_unauthenticated" in fila("stats").out
+
+
 def test_stats_without_a_name_sum_all_queues_up(run, fresh_broker):
     def fila(*argv):
         return run("--addr", fresh_broker, *argv)
