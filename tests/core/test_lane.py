@@ -134,7 +134,7 @@ def test_a_cut_leaves_the_newest_messages_to_the_store() -> None:
     assert stamps(lane.window) == [1, 2]
     assert lane.horizon == entry(2)[0]
     assert freed == 2 * (ENTRY_BYTES + 4) == lane.window_bytes
-    assert lane.unflushed == []
+    assert not lane.unflushed
 
 
 def test_what_is_cut_in_the_turn_it_came_is_remembered_until_it_is_stored() -> None:
@@ -218,7 +218,7 @@ def test_the_last_page_takes_all_messages_of_this_turn() -> None:
     lane.unflushed = [entry(9), entry(3)]
     page(lane, [row(2)], complete=True)
     assert stamps(lane.window) == [2, 3, 9]
-    assert lane.unflushed == []
+    assert not lane.unflushed
 
 
 def test_a_message_both_in_the_store_and_of_this_turn_comes_once() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from fila.core import rows
 from fila.core.command import Ack, DeleteQueue
 from fila.core.entry import ENTRY_BYTES
-from fila.core.lane import Lane
+from fila.core.fairness import NO_OTHERS, FairnessKey
+from fila.core.lane import NO_BUCKETS, NO_WINDOW, Lane
 from fila.core.settings import Settings
 from fila.core.windows import Windows
 from fila.storage.memory import MemoryStore
@@ -263,3 +266,44 @@ def test_taking_back_looks_at_few_lanes_per_message() -> None:
         taken += now < before
         before = now
     assert taken <= 4
+
+
+# --- keys that come and go
+
+
+def test_keys_that_are_forgotten_leave_nothing_behind() -> None:
+    turns = Turns(Settings(idle_lanes=10))
+    turns.create("q")
+    turns.consume("q", prefetch=1_000)
+    for first in range(0, 8_000, 100):
+        turns.now += MS
+        more = [turns.messages("q", b"k%d" % at) for at in range(first, first + 100)]
+        turns.ack("q", turns.turn(*more).ids())
+    queue = turns.queue("q")
+    assert len(queue.keys) <= 11
+    gc.collect()
+    found = gc.get_objects()
+    # Forgotten ones may be mentioned in the ledger until there are enough of them.
+    assert sum(isinstance(one, Lane) and one.queue is queue for one in found) <= 2_600
+    assert sum(isinstance(one, FairnessKey) and one.number > 0 for one in found) <= 2_600
+
+
+def test_what_forgotten_keys_were_served_still_counts() -> None:
+    turns = Turns(Settings(idle_lanes=1))
+    turns.create("q")
+    turns.consume("q", prefetch=1_000)
+    for at in range(500):
+        key = b"busy" if at % 10 == 0 else b"k%d" % at
+        turns.ack("q", turns.turn(turns.messages("q", key)).ids())
+    served = turns.queue("q").service.since(turns.now - SECOND, turns.now + 1)
+    assert served.served == 500
+    assert served.keys[b"busy"] == 50
+
+
+def test_lanes_without_messages_share_what_is_empty() -> None:
+    turns = Turns()
+    turns.create("q")
+    turns.consume("q")
+    for at in range(3):
+        turns.ack("q", turns.turn(turns.messages("q", b"k%d" % at)).ids())
+    assert not NO_WINDOW and not NO_BUCKETS and not NO_OTHERS

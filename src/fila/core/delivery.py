@@ -127,7 +127,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
         if not window:
-            quarantining.page(state, lane)  # the first look at it since a restart
+            quarantining.page(state, lane)  # the first look since a restart, or since it was cut
+            window = lane.window
             if not window:
                 make_unready(state, lane, LANE_EMPTY)
                 quarantining.lacks(state, lane)
@@ -169,6 +170,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     lane.window_bytes = 0
                     freed = -ENTRY_BYTES * taken
                     quarantining.page(state, lane)
+                    window = lane.window
                 if not window:
                     lane_state = LANE_EMPTY
                     break

@@ -79,7 +79,7 @@ def _look(lane: Lane, later: Later, now: int) -> None:
         # Messages of this turn, which the store does not show yet.
         fresh = {
             one[KEY]: one
-            for one in lane.unflushed
+            for one in lane.unflushed or ()
             if one[STAMP] >= start and (complete or one[KEY] <= stored[-1][0])
         }
         leased = lane.queue.leased

@@ -9,7 +9,7 @@ one pointer away, joining and leaving are O(1) whatever the number of keys.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fila.core.service import Counted
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fila.core.lane import Lane
     from fila.core.meter import Meter
     from fila.core.pause import Pause
+
+
+NO_OTHERS: Final[list[tuple[int, int, Lane]]] = []  # of all keys with one lane; never changed
 
 
 class FairnessKey(Counted):
@@ -57,7 +60,7 @@ class FairnessKey(Counted):
         # Among the lanes that may go the oldest head goes first: `lane` is that candidate, the
         # others wait in a heap of (head stamp, lane number, lane). Nearly always there is one lane.
         self.lane: Lane | None = None
-        self.others: list[tuple[int, int, Lane]] = []
+        self.others = NO_OTHERS
 
     def add_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may go now. `active_ns` is the queue's clock of unstalled time."""
@@ -68,9 +71,9 @@ class FairnessKey(Counted):
             lane.head_active_ns += active_ns - lane.lost_since
         elif stamp < current.head_stamp():
             self._promote(lane, current, active_ns)
-            heapq.heappush(self.others, (current.head_stamp(), current.number, current))
+            self._push((current.head_stamp(), current.number, current))
         else:
-            heapq.heappush(self.others, (stamp, lane.number, lane))
+            self._push((stamp, lane.number, lane))
 
     def drop_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may no longer go: it is empty, delayed or parked."""
@@ -105,6 +108,11 @@ class FairnessKey(Counted):
         entitled = self.entitled + self.weight * (clock - self.joined)
         wanted = float(self.served + self.pending)
         return entitled if entitled < wanted else wanted
+
+    def _push(self, other: tuple[int, int, Lane]) -> None:
+        if self.others is NO_OTHERS:
+            self.others = []
+        heapq.heappush(self.others, other)
 
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
         current.lost_since = active_ns

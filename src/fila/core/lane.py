@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from fila.core.queue import Queue
 
 DELAY_BIT: Final = 1 << 63  # in a stored head
+# Shared by all lanes that have nothing of the kind, and never changed: a lane of its own for each
+# is most of what an idle fairness key would cost.
+NO_WINDOW: Final[deque[Entry]] = deque()
+NO_BUCKETS: Final[list[Bucket]] = []
 
 LANE_EMPTY: Final = 0  # nothing pending
 LANE_READY: Final = 1  # its head may go: the lane takes part in its key's turns
@@ -74,7 +78,6 @@ class Lane(Sleeper):
         "older",
         "parked_since",
         "pending",
-        "prefix",
         "queue",
         "state",
         "tail",
@@ -96,16 +99,15 @@ class Lane(Sleeper):
         self.queue = queue
         self.key = key
         self.number = number
-        self.prefix = lane_prefix(queue.number, number)
         self.throttle_keys = throttle_keys
-        self.buckets: list[Bucket] = []
+        self.buckets: list[Bucket] = [] if throttle_keys else NO_BUCKETS
         self.state = LANE_EMPTY
         self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
         self.later: Later | None = None  # which of them wait for their time; None: not one
         self.leased = 0
         self.tail = 0  # stamp of the newest message that was stored without a delay
-        self.window: deque[Entry] = deque()
+        self.window: deque[Entry] = NO_WINDOW
         self.window_bytes = 0  # of what is there with its body
         # Its neighbours among the queue's lanes that have something in memory.
         self.windowed = False
@@ -114,7 +116,8 @@ class Lane(Sleeper):
         self.horizon = b""
         self.unread_delay = False  # after a restart, until the window is read: the head has a delay
         self.delivered = b""  # highest message key ever taken out: the horizon stays above it
-        self.unflushed: list[Entry] = []  # behind the horizon, not yet visible in the store
+        # Behind the horizon, not yet visible in the store.
+        self.unflushed: list[Entry] | None = None
         self.weight_seen = 1  # its key's weight when the lane was last stored (read by load)
         self.touched = False
         self.forgotten = False
@@ -127,6 +130,24 @@ class Lane(Sleeper):
         # Active time when the head became its key's next, moved on by what it lost since.
         self.head_active_ns = 0
         self.lost_since = 0  # active time since when another lane is its key's next
+
+    @property
+    def prefix(self) -> bytes:
+        """What the keys of its messages begin with."""
+        return lane_prefix(self.queue.number, self.number)
+
+    def own_window(self) -> deque[Entry]:
+        """The window, for those who put something into it."""
+        if self.window is NO_WINDOW:
+            self.window = deque()
+        return self.window
+
+    def _leave_out(self, entry: Entry) -> None:
+        """It is behind the horizon, and the store does not show it yet."""
+        if self.unflushed is None:
+            self.unflushed = [entry]
+        else:
+            self.unflushed.append(entry)
 
     def insert(
         self,
@@ -145,18 +166,19 @@ class Lane(Sleeper):
         key = entry[KEY]
         window = self.window
         if self.horizon and key > self.horizon:
-            self.unflushed.append(entry)
+            self._leave_out(entry)
             return 0
         last = window[-1][KEY] if window else b""
         full = not room or len(window) >= window_messages
         if full and key > last and key > self.delivered:
             self._end_window(entry)
-            self.unflushed.append(entry)
+            self._leave_out(entry)
             return 0
         if not room:
             fresh[key] = entry[BODY]
             entry = without_body(entry)
         grown = entry_bytes(entry)
+        window = self.own_window()
         if key > last:
             window.append(entry)
         else:
@@ -186,9 +208,11 @@ class Lane(Sleeper):
             self.window_bytes -= entry_bytes(gone)
             if gone[SINCE_NS] >= fresh_ns:
                 # Of this very turn: the store cannot give it back before the commit.
-                self.unflushed.append(gone)
+                self._leave_out(gone)
         if gone is not None:
             self._end_window(gone)
+            if not window:
+                self.window = NO_WINDOW
         if self.window_bytes > bytes_max:
             self._strip(bytes_max, fresh_ns, fresh)
         return before - self.window_bytes
@@ -248,7 +272,7 @@ class Lane(Sleeper):
             seen = {entry[KEY] for entry in entries}
             own = [entry for entry in self.unflushed if entry[KEY] not in seen]
             if complete:
-                self.unflushed = []
+                self.unflushed = None
             else:
                 last = found[-1][0]
                 self.unflushed = [entry for entry in own if entry[KEY] > last]
@@ -262,7 +286,7 @@ class Lane(Sleeper):
                 grown += ENTRY_BYTES + size
         if grown > room:
             return self._squeeze(entries, room, fresh_ns, fresh)
-        self.window.extend(entries)
+        self.own_window().extend(entries)
         self.window_bytes += grown
         return grown
 
@@ -270,14 +294,16 @@ class Lane(Sleeper):
         self, entries: list[Entry], room: int, fresh_ns: int, fresh: dict[bytes, bytes]
     ) -> int:
         """Take in as much of a page as there is room for."""
-        window = self.window
+        window = self.own_window()
         grown = 0
         for at, entry in enumerate(entries):
             size = entry_bytes(entry)
             if grown + size > room:
                 if window and entry[KEY] > self.delivered:
                     self._end_window(entry)
-                    self.unflushed += [one for one in entries[at:] if one[SINCE_NS] >= fresh_ns]
+                    for one in entries[at:]:
+                        if one[SINCE_NS] >= fresh_ns:
+                            self._leave_out(one)
                     break
                 if entry[SINCE_NS] >= fresh_ns:
                     fresh[entry[KEY]] = entry[BODY]

@@ -22,6 +22,7 @@ from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op, RowBatch
 
 MENTIONS_PER_KEY: Final = 4
 MENTIONS_MIN: Final = 4_096
+FORGOTTEN_MIN: Final = 1_024
 ROWS_MAX: Final = 1_024  # records of one group that a restart may have to read
 
 
@@ -49,8 +50,10 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
             )
         )
     ops.append((PUT_STATE, rows.ledger_key(group.number, position), b"".join(parts)))
-    group.records.append((position, touched))
+    group.records.append((position, len(touched), touched))
     group.mentions += len(touched)
+    if group.forgotten > FORGOTTEN_MIN + group.mentions // 4:
+        _clear(group)
     # A few mentions per lane are enough: a busy lane is mentioned again long before that.
     keys = sum([len(queue.keys) for queue in group.queues])
     mentions_max = min(mentions_max, MENTIONS_PER_KEY * keys + MENTIONS_MIN)
@@ -65,7 +68,7 @@ def restore(group: Group, position: int, mentioned: list[Lane]) -> None:
     group.position = position
     for lane in mentioned:
         lane.ledger_position = position
-    group.records.append((position, mentioned))
+    group.records.append((position, len(mentioned), mentioned))
     group.mentions += len(mentioned)
 
 
@@ -84,9 +87,16 @@ def put_lane(lane: Lane, now: int) -> Op:
 
 
 def _fold(group: Group, ops: list[Op], now: int) -> None:
-    position, mentioned = group.records.popleft()
-    group.mentions -= len(mentioned)
+    position, mentions, mentioned = group.records.popleft()
+    group.mentions -= mentions
     for lane in mentioned:
         if lane.ledger_position == position and not lane.forgotten:
             ops.append(put_lane(lane, now))
     ops.append((DELETE_STATE, rows.ledger_key(group.number, position), b""))
+
+
+def _clear(group: Group) -> None:
+    """Let go of lanes that are forgotten; so many were that they are worth a look at all."""
+    group.forgotten = 0
+    for _, _, mentioned in group.records:
+        mentioned[:] = [lane for lane in mentioned if not lane.forgotten]

@@ -5,6 +5,8 @@ A pending message enters by `store` or `add_pending` and leaves by `remove_head`
 
 from __future__ import annotations
 
+from collections import deque
+
 from fila.core import rows
 from fila.core.entry import (
     BODY,
@@ -16,7 +18,7 @@ from fila.core.entry import (
     had_delay,
     with_body,
 )
-from fila.core.lane import LANE_EMPTY, LANE_PARKED, Lane
+from fila.core.lane import LANE_EMPTY, LANE_PARKED, NO_WINDOW, Lane
 from fila.core.later import Later
 from fila.core.reader import missing
 from fila.core.readiness import make_unready, new_head
@@ -78,6 +80,8 @@ def add_pending(state: State, lane: Lane, entry: Entry) -> None:
         and (not window or entry[KEY] > window[-1][KEY])
     ):
         # The usual case, without a call: at the end, all in memory.
+        if window is NO_WINDOW:
+            window = lane.window = deque()
         window.append(entry)
         lane.window_bytes += grown
         windows.bytes += grown

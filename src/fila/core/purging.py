@@ -94,7 +94,7 @@ def _empty(state: State, lane: Lane, who: str) -> int:
     lane.window_bytes = 0
     lane.window.clear()
     lane.horizon = b""
-    lane.unflushed = []
+    lane.unflushed = None
     state.windows.unflushed.pop(lane, None)
     state.purged[lane] = None
     if lane.later is not None:

@@ -56,7 +56,17 @@ class Group:
     What a turn writes of it becomes one row batch (`ledger.py`).
     """
 
-    __slots__ = ("dirty", "mentions", "number", "ops", "position", "queues", "records", "touched")
+    __slots__ = (
+        "dirty",
+        "forgotten",
+        "mentions",
+        "number",
+        "ops",
+        "position",
+        "queues",
+        "records",
+        "touched",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -65,8 +75,10 @@ class Group:
         self.dirty = False  # has something to write in this turn
         self.ops: list[Op] = []
         self.touched: list[Lane] = []
-        self.records: deque[tuple[int, list[Lane]]] = deque()  # of the ledger: position, mentions
+        # Of the ledger: position, how many lanes it mentions, and which of them may count.
+        self.records: deque[tuple[int, int, list[Lane]]] = deque()
         self.mentions = 0
+        self.forgotten = 0  # lanes, since the records were last cleared of such
 
 
 class KnownKeys:

@@ -49,19 +49,32 @@ class Served(NamedTuple):
 
 
 class Service:
-    __slots__ = ("_begin_ns", "_first", "_slots", "mark", "rolls_ns")
+    __slots__ = ("_begin_ns", "_first", "_gone", "_gone_served", "_slots", "mark", "rolls_ns")
 
     def __init__(self, now: int) -> None:
         self._begin_ns = now
         self.rolls_ns = now + SLOT_NS
         self.mark = 1
-        self._first: list[tuple[Counted, int]] = []
+        self._first: dict[Counted, int] = {}
+        # Of keys that were forgotten since the slot began: the busiest, and of all of them the sum.
+        self._gone: dict[bytes, int] = {}
+        self._gone_served = 0
         self._slots: list[Slot] = []  # the oldest first
 
     def note(self, key: Counted) -> None:
         """The key is served for the first time in this slot; its count does not show it yet."""
         key.mark = self.mark
-        self._first.append((key, key.served))
+        self._first[key] = key.served
+
+    def forget(self, key: Counted) -> None:
+        """The key goes; what it was served in this slot still counts."""
+        before = self._first.pop(key, -1)
+        if before >= 0:
+            served = key.served - before
+            self._gone_served += served
+            self._gone[key.name] = self._gone.get(key.name, 0) + served
+            if len(self._gone) > 4 * KEYS_PER_SLOT:
+                self._gone = _busiest(self._gone)
 
     def roll(self, now: int) -> None:
         """Close the slot under way and begin another. Called by the first delivery after its end,
@@ -71,7 +84,9 @@ class Service:
             self._slots.append(slot)
             if len(self._slots) > SLOTS_MAX:
                 self._join(now)
-        self._first = []
+        self._first = {}
+        self._gone = {}
+        self._gone_served = 0
         self.mark += 1
         self._begin_ns = now
         self.rolls_ns = now + SLOT_NS
@@ -95,9 +110,12 @@ class Service:
         return Served(now - first_ns, served, keys)
 
     def _current(self, now: int) -> Slot:
-        counts = {key.name: key.served - before for key, before in self._first}
+        counts = {key.name: key.served - before for key, before in self._first.items()}
+        served = sum(counts.values()) + self._gone_served
+        for name, count in self._gone.items():
+            counts[name] = counts.get(name, 0) + count
         end_ns = min(now, self.rolls_ns)
-        return Slot(self._begin_ns, end_ns, sum(counts.values()), _busiest(counts))
+        return Slot(self._begin_ns, end_ns, served, _busiest(counts))
 
     def _join(self, now: int) -> None:
         """Two neighbours become one: those whose length together is least against their age."""

@@ -137,6 +137,7 @@ class State:
     def forget_lane(self, lane: Lane) -> None:
         """An empty lane without leases: nothing of it needs remembering."""
         lane.forgotten = True
+        lane.queue.group.forgotten += 1
         if lane.windowed:
             lane.queue.windowed.leave(lane)
         for name in lane.throttle_keys:
@@ -148,6 +149,7 @@ class State:
         del key.lanes[lane.throttle_keys]
         if not key.lanes:
             del lane.queue.keys[key.name]
+            lane.queue.service.forget(key)
 
     def rest(self, lane: Lane) -> None:
         """The lane has neither pending nor leased messages: keep it among the idle ones."""

@@ -81,7 +81,7 @@ class Windows:
         """The store shows everything that came up to now."""
         self.fresh_ns = now + 1
         for lane in self.unflushed:
-            lane.unflushed = []
+            lane.unflushed = None
         self.unflushed.clear()
         self.fresh.clear()
 
