@@ -17,7 +17,7 @@ from fila.cli.output import say, say_json, shown, table
 if TYPE_CHECKING:
     from fila.client.calls import QueueStats
     from fila.client.sync import FilaClient
-    from fila.wire.bodies import OpenBatch, QueueSummary
+    from fila.wire.bodies import LimitUse, OpenBatch, QueueSummary
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -39,13 +39,15 @@ def run(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         queues = client.list_queues()
         stands = standing.of_queues(client)
+        limits = _limits(client)
     totals = {
         "depth": sum(one.depth for one in queues),
         "in_flight": sum(one.in_flight for one in queues),
         "active_consumers": sum(one.active_consumers for one in queues),
     }
     if args.json:
-        say_json({**totals, "queues": [summary_document(one, stands) for one in queues]})
+        documents = [summary_document(one, stands) for one in queues]
+        say_json({**totals, "queues": documents, "limits": [one._asdict() for one in limits]})
         return 0
     say(f"Queues: {len(queues)}")
     say(f"Depth: {totals['depth']}")
@@ -53,7 +55,27 @@ def run(args: argparse.Namespace) -> int:
     say(f"Active consumers: {totals['active_consumers']}")
     if queues:
         say("\n" + summaries_text(queues, stands))
+    if limits:
+        say("\n" + _limits_text(limits))
     return 0
+
+
+def _limits(client: FilaClient) -> list[LimitUse]:
+    """How near the broker's limits are; nothing for a key without admin on all of it."""
+    from fila.client.errors import ForbiddenError, ProtocolError
+
+    try:
+        return client.get_limits()
+    except (ForbiddenError, ProtocolError):
+        return []  # or a broker of an earlier version
+
+
+def _limits_text(limits: Sequence[LimitUse]) -> str:
+    rows = [
+        (one.name, one.used, one.max, f"{100 * one.used / one.max:.0f} %", one.reached)
+        for one in limits
+    ]
+    return table(("LIMIT", "USED", "MAX", "OF IT", "REACHED"), rows)
 
 
 def show_one(args: argparse.Namespace, queue: str) -> int:
