@@ -24,7 +24,7 @@ import java.util.concurrent.CompletableFuture;
  * <p>Prints one line of JSON: {"lang","role","messages","seconds","cpu_seconds","rss_mb"}.
  */
 public final class Load {
-    private static final int AHEAD = 16; // batches under way at once
+    private static final int AHEAD = 8; // batches under way at once
     private static final int PREFETCH = 2000;
 
     private Load() {}
@@ -37,25 +37,30 @@ public final class Load {
         int size = args.length > 5 ? Integer.parseInt(args[5]) : 1024;
         try (FilaClient client = FilaClient.connect(args[1])) {
             long began = System.nanoTime();
+            long cpuBefore = cpuNanos();
             if (role.equals("produce")) {
                 produce(client, queue, messages, batch, size);
             } else {
                 consume(client, queue, messages, batch);
             }
             double seconds = (System.nanoTime() - began) / 1e9;
-            long cpuNanos = ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO).toNanos();
-            long pages = Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]);
+            long cpuNanos = cpuNanos() - cpuBefore;
+            String most = Files.readString(Path.of("/proc/self/status")).split("VmHWM:")[1].strip().split("\\s")[0];
             System.out.printf(
                     Locale.ROOT,
                     "{\"lang\": \"java\", \"role\": \"%s\", \"messages\": %d, \"seconds\": %.3f, \"cpu_seconds\": %.3f, \"rss_mb\": %.1f}%n",
-                    role, messages, seconds, cpuNanos / 1e9, pages * 4096 / 1048576.0);
+                    role, messages, seconds, cpuNanos / 1e9, Long.parseLong(most) / 1024.0);
         }
+    }
+
+    private static long cpuNanos() {
+        return ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO).toNanos();
     }
 
     private static void produce(FilaClient client, String queue, int messages, int batch, int size) {
         byte[] payload = new byte[size];
         java.util.Arrays.fill(payload, (byte) 'x');
-        EnqueueMessage message = new EnqueueMessage(queue, Map.of("tenant", "bench"), payload);
+        EnqueueMessage message = new EnqueueMessage(queue, Map.of(), payload);
         ArrayDeque<CompletableFuture<List<EnqueueResult>>> underWay = new ArrayDeque<>();
         for (int sent = 0; sent < messages; sent += batch) {
             if (underWay.size() == AHEAD) {

@@ -1,7 +1,7 @@
 /**
  * A producer or a consumer under load, for side-by-side measurements with the other clients.
  *
- *   node build/bench/load.js produce ADDRESS QUEUE MESSAGES [--batch 100] [--size 1024] [--ahead 16]
+ *   node build/bench/load.js produce ADDRESS QUEUE MESSAGES [--batch 100] [--size 1024] [--ahead 8]
  *   node build/bench/load.js consume ADDRESS QUEUE MESSAGES [--batch 100] [--prefetch 2000]
  *
  * Prints one line of JSON: {"lang","role","messages","seconds","cpu_seconds","rss_mb"}.
@@ -15,7 +15,7 @@ const { positionals, values } = parseArgs({
   options: {
     batch: { type: 'string', default: '100' },
     size: { type: 'string', default: '1024' },
-    ahead: { type: 'string', default: '16' },
+    ahead: { type: 'string', default: '8' },
     prefetch: { type: 'string', default: '2000' },
   },
 });
@@ -26,7 +26,7 @@ const batch = Number(values.batch);
 /** Batches of messages, several of them under way at once. */
 async function produce(client: Client): Promise<void> {
   const payload = new Uint8Array(Number(values.size)).fill(120);
-  const message: NewMessage = { queue, headers: { tenant: 'bench' }, payload };
+  const message: NewMessage = { queue, payload };
   let left = total;
   const worker = async (): Promise<void> => {
     while (left > 0) {
@@ -66,7 +66,6 @@ else if (role === 'consume') await consume(client);
 else throw new TypeError('the role is produce or consume');
 const cpu = process.cpuUsage(cpuBefore);
 const seconds = (performance.now() - began) / 1000;
-await client.close();
 console.log(
   JSON.stringify({
     lang: 'js',
@@ -77,3 +76,4 @@ console.log(
     rss_mb: Number((process.resourceUsage().maxRSS / 1024).toFixed(1)),
   }),
 );
+await client.close();

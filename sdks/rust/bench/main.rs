@@ -129,7 +129,8 @@ fn cpu_seconds() -> f64 {
 }
 
 fn rss_mb() -> f64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: f64 = statm.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0.0);
-    pages * 4096.0 / 1e6
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: f64 = most.and_then(|kib| kib.split_whitespace().next()?.parse().ok()).unwrap_or(0.0);
+    kib / 1024.0
 }
