@@ -3,20 +3,20 @@
 import sys
 
 import pytest
-
 from bench import sdks
+from bench.record import Findings
 
 SAME = [(40_000.0, 1.0, 2.0)] * 2
 
 
-def _findings(**rates: float) -> sdks.Findings:
-    speeds = {name: SAME for name in (sdks.RAW, *sdks.LANGUAGES)}
+def _findings(**rates: float) -> Findings:
+    speeds = dict.fromkeys((sdks.RAW, *sdks.LANGUAGES), SAME)
     speeds |= {name: [(rate, 1.0, 2.0)] * 2 for name, rate in rates.items()}
-    peaks = {name: (10.0, 20.0) for name in sdks.LANGUAGES}
+    peaks = dict.fromkeys(sdks.LANGUAGES, (10.0, 20.0))
     return sdks._findings(speeds, peaks, 1000, 500)
 
 
-def _missed(findings: sdks.Findings) -> set[str]:
+def _missed(findings: Findings) -> set[str]:
     return {one.what.split()[-1] for one in findings.targets if not one.met}
 
 
