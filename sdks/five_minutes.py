@@ -64,6 +64,8 @@ def go(place: Path, address: str) -> list[str]:
 
 def js(place: Path, address: str) -> list[str]:
     start = Start("js", "js run", "npm install @fila/client\n")
+    if not (SDKS / "js" / "node_modules").is_dir():  # the package is built when it is packed
+        _run(SDKS / "js", "npm", "ci", "--silent")
     _run(SDKS / "js", "npm", "pack", "--silent", "--pack-destination", str(place))
     (package,) = place.glob("*.tgz")
     (place / "package.json").write_text('{"name": "example", "private": true, "type": "module"}')
