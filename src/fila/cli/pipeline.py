@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.cli import pipeline_jobs
+from fila.cli import pipeline_jobs, pipeline_tables
 from fila.cli.durations import seconds
 from fila.cli.failure import EXIT_FAILED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
@@ -110,6 +110,7 @@ def add_parser(subparsers: Subparsers) -> None:
     _window(report)
     _top(report)
     pipeline_jobs.add_parsers(verb, _pair, seconds)
+    pipeline_tables.add_parsers(verb, _pair, seconds)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -138,6 +139,8 @@ def _reports(args: argparse.Namespace) -> list[Report] | int:
     if args.verb in pipeline_jobs.VERBS:
         made = pipeline_jobs.run(args)
         return made if isinstance(made, int) else [made]
+    if args.verb in pipeline_tables.VERBS:
+        return pipeline_tables.run(args)
     from fila.spark.command import Request
     from fila.spark.command import run as run_request
 

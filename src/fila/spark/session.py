@@ -45,6 +45,8 @@ _CONF: Final = {
     "spark.sql.adaptive.enabled": "true",
     # Exact percentages and sums want the types the journal has.
     "spark.sql.ansi.enabled": "true",
+    # Spark's old form of a time has no statistics, and few others read it.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 

@@ -1,0 +1,171 @@
+"""`fila pipeline run|status`: the journal into tables, continuously, and how that is going.
+
+Owns the command line; the work is in `fila.spark.tables`. Only `run` needs Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from fila.cli.failure import Failure
+from fila.cli.options import Subparsers, command, whole_number
+from fila.cli.output import note, say, say_json, table
+
+if TYPE_CHECKING:
+    from fila.spark.tables.commits import Commit
+    from fila.spark.tables.status import Status
+
+VERBS: Final = frozenset(("run", "status"))
+DEFAULT_TABLES: Final = "data/tables"
+DEFAULT_JOURNAL: Final = "data/journal"
+
+
+def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
+    """`pair` and `duration_s` read NAME=VALUE and times, as for the reports."""
+    run = command(
+        verb,
+        "run",
+        "keep tables of what the broker does, continuously",
+        about="Follow the journal and keep tables of it: events by hour, facts per queue, key and\n"
+        "ten seconds. Each event counts exactly once, also when this is killed: the next run goes\n"
+        "on. Runs until interrupted, or with --available-now until it has read all there is.",
+        examples="  fila pipeline run --journal data/journal --tables data/tables\n"
+        "  fila pipeline run --available-now --master 'local[2]'",
+    )
+    _places(run)
+    run.add_argument(
+        "--trigger", metavar="TIME", type=duration_s, default=5.0,
+        help="a batch every so often (default 5s)",
+    )  # fmt: skip
+    run.add_argument(
+        "--available-now", action="store_true", help="end when all there is now was read"
+    )
+    run.add_argument(
+        "--max-events", metavar="N", type=whole_number(1, "a number of events"), default=1_000_000,
+        help="most events of a batch (default %(default)s)",
+    )  # fmt: skip
+    run.add_argument(
+        "--late", metavar="TIME", type=duration_s, default=600.0,
+        help="how long to wait for a part that is missing (default 10m)",
+    )  # fmt: skip
+    run.add_argument(
+        "--master", metavar="URL", default="",
+        help="Spark master, such as local[2] or spark://host:7077 (default: all local cores)",
+    )  # fmt: skip
+    run.add_argument(
+        "--conf", metavar="NAME=VALUE", action="append", default=[],
+        type=pair("a setting NAME=VALUE"), help="Spark setting; may be repeated",
+    )  # fmt: skip
+    state = command(
+        verb,
+        "status",
+        "how far the tables are, and what they hold",
+        about="What the tables hold and how far behind the journal they are. Starts no JVM. Exits\n"
+        "with 1 when there are no tables.",
+        examples="  fila pipeline status --tables data/tables\n  fila pipeline status --json",
+    )
+    _places(state)
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        return _status(args) if args.verb == "status" else _run(args)
+    except Exception as error:
+        if type(error).__name__ == "TablesError":
+            raise Failure(str(error)) from error
+        raise
+
+
+def _run(args: argparse.Namespace) -> int:
+    from fila.spark.session import get_spark
+    from fila.spark.tables.run import CONF, Asked, local_conf
+    from fila.spark.tables.run import run as keep
+
+    asked = Asked(
+        tuple(args.journal or [DEFAULT_JOURNAL]),
+        args.tables,
+        args.trigger,
+        args.available_now,
+        args.max_events,
+        args.late,
+    )
+    local = not args.master or args.master.startswith("local")
+    conf = {**(local_conf() if local else CONF), **dict(args.conf)}
+    spark = get_spark(args.master, conf=conf, app="fila pipeline")
+    note(f"{', '.join(asked.journals)} → {asked.tables}, Spark {spark.version} on "
+         f"{spark.sparkContext.master}")  # fmt: skip
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        keep(spark, asked, lambda commit: note(said_of(commit)))
+    except KeyboardInterrupt:
+        note("stopped; the next run goes on from here")
+    finally:
+        spark.stop()
+    return 0
+
+
+def said_of(commit: Commit) -> str:
+    """A batch in a line."""
+    counts: dict[str, int] = {}
+    for one in commit.files:
+        counts[one.table] = counts.get(one.table, 0) + one.rows
+    made = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    reached = min((us for us, _ in commit.reached.values()), default=0)
+    rate = commit.events / max(commit.took_ms, 1) * 1_000
+    return (
+        f"{_moment(commit.at_ms)} batch {commit.batch}: {made} in {commit.took_ms / 1_000:.1f} s "
+        f"({rate:,.0f} events/s), reached {_moment(reached // 1_000)}"
+    )
+
+
+def _status(args: argparse.Namespace) -> int:
+    from fila.spark.tables.status import status
+
+    found = status(args.tables, tuple(args.journal or [DEFAULT_JOURNAL]))
+    if args.json:
+        say_json(found.document())
+    else:
+        say(_text(found))
+    return 0
+
+
+def _text(found: Status) -> str:
+    rate = found.batch_events / max(found.batch_took_ms, 1) * 1_000
+    lines = [
+        f"{found.events:,} events in {found.batch + 1:,} batches; the last at "
+        f"{_moment(found.committed_ms)}: {found.batch_events:,} events in "
+        f"{found.batch_took_ms / 1_000:.1f} s ({rate:,.0f}/s)",
+        "",
+        table(
+            ["BROKER", "REACHED", "BEHIND", "LAG_S"],
+            [[b.broker, _moment(b.reached_ms), b.behind, b.lag_s] for b in found.brokers],
+        ),
+        "",
+        table(
+            ["TABLE", "ROWS", "FILES", "MB", "FIRST", "LAST"],
+            [
+                [t.table, t.rows, t.files, round(t.size / 1e6, 1), _moment(t.first_ms),
+                 _moment(t.last_ms)]
+                for t in found.stored
+            ],
+        ),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _places(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--journal", metavar="PATH", action="append",
+        help=f"the broker's journal; repeat it for several nodes (default {DEFAULT_JOURNAL})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tables", metavar="PATH", default=DEFAULT_TABLES,
+        help="where the tables are (default %(default)s)",
+    )  # fmt: skip
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S") if ms else "-"

@@ -1,0 +1,137 @@
+"""Who delayed whom, and by how much: each tenant's waits, dealt out among those served meanwhile.
+
+Owns how a wait is dealt out. Two parts of it are other messages' doing:
+
+    turn_us       its key was next, and other keys had their turns: dealt out evenly among the
+                  messages of other keys that were delivered since it headed its key
+    consumer_us   no consumer had credit: dealt out evenly among all messages delivered since it was
+                  ready, those of its own key included; what a tenant does to itself is told, too
+
+So the rows of a tenant and minute add up to its `wait_turn_us` and `wait_no_consumer_us` of that
+minute. What was served longer than `LOOK_BACK_S` before the minute is not looked at: a wait that
+began earlier is dealt out among those served since. Kept are the tenants that waited most, and of
+those to blame the first; `rest` stands for the others, so that sums stay whole. With nobody served
+meanwhile (the broker was busy with other queues) a part is nobody's, an empty name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LOOK_BACK_S: Final = 60
+WAITING_MAX: Final = 20  # tenants of a queue and minute, those that waited most
+BLAMED_MAX: Final = 10
+REST: Final = "*"
+NOBODY: Final = ""
+_MINUTE_US: Final = 60_000_000
+SCHEMA: Final = (
+    "broker string, epoch bigint, queue string, minute_number bigint, fairness_key string, "
+    "blamed_key string, turn_us double, consumer_us double"
+)
+_COLUMNS: Final = (
+    "broker", "epoch", "queue", "seq", "fairness_key", "unix_micros(ts) as us",
+    "unix_micros(ready_at) as ready_us", "coalesce(wait_turn_us, 0) as turn_us",
+    "coalesce(wait_no_consumer_us, 0) as consumer_us",
+)  # fmt: skip
+
+
+def blame(deliveries: DataFrame, judged: str = "true") -> DataFrame:
+    """One row per queue, minute, tenant that waited and tenant to blame. `deliveries` are events,
+    with those of the minute before what is `judged` (SQL over broker, epoch and minute)."""
+    found = (
+        deliveries.where("event = 'delivered'")
+        .selectExpr(*_COLUMNS)
+        .selectExpr("*", f"us div {_MINUTE_US} as minute")
+        .selectExpr("*", f"{judged} as judged")
+    )
+    dealt = found.groupBy("broker", "epoch", "queue").applyInArrow(dealt_out, SCHEMA)
+    return dealt.selectExpr(
+        "broker", "epoch", "queue", f"timestamp_micros(minute_number * {_MINUTE_US}) as minute",
+        "fairness_key", "blamed_key", "turn_us", "consumer_us",
+    )  # fmt: skip
+
+
+def dealt_out(table: Any) -> Any:
+    """The rows of one queue, from its deliveries in any order."""
+    table = table.sort_by("seq")
+    names = table["fairness_key"].combine_chunks().dictionary_encode()
+    keys = names.indices.to_numpy(zero_copy_only=False)
+    dictionary = names.dictionary.to_pylist()
+    us, ready, turn, consumer, minute = (
+        table[name].to_numpy() for name in ("us", "ready_us", "turn_us", "consumer_us", "minute")
+    )
+    judged = table["judged"].to_numpy()
+    place = np.arange(len(us))
+    began = np.searchsorted(us, ready)  # the first delivery since each message was ready
+    headed = np.maximum(began, _previous(keys) + 1)
+    rows: list[tuple[Any, ...]] = []
+    own = tuple(table[name][0].as_py() for name in ("broker", "epoch", "queue")) if len(us) else ()
+    for number in np.unique(minute[judged]):
+        of_minute = judged & (minute == number)
+        waited = np.bincount(keys[of_minute], (turn + consumer)[of_minute], len(dictionary))
+        for key in _largest(waited, WAITING_MAX):
+            mine = place[of_minute & (keys == key)]
+            turns = _dealt(headed[mine], mine, turn[mine], keys, len(dictionary))
+            consumers = _dealt(began[mine], mine, consumer[mine], keys, len(dictionary))
+            blamed = [*dictionary, NOBODY]
+            rows += [
+                (*own, int(number), dictionary[key], *one)
+                for one in _ranked(blamed, turns, consumers)
+            ]
+    columns: list[Any] = list(zip(*rows, strict=True)) or [[]] * len(_ARROW)
+    return pa.table(columns, schema=_ARROW)
+
+
+_ARROW: Final = pa.schema(
+    [
+        ("broker", pa.string()), ("epoch", pa.int64()), ("queue", pa.string()),
+        ("minute_number", pa.int64()), ("fairness_key", pa.string()), ("blamed_key", pa.string()),
+        ("turn_us", pa.float64()), ("consumer_us", pa.float64()),
+    ]
+)  # fmt: skip
+
+
+def _previous(keys: Any) -> Any:
+    """For each delivery the place of the one before it of the same key; -1 for the first."""
+    order = np.argsort(keys, kind="stable")
+    found = np.full(len(keys), -1)
+    same = keys[order][1:] == keys[order][:-1]
+    found[order[1:][same]] = order[:-1][same]
+    return found
+
+
+def _largest(amounts: Any, count: int) -> list[int]:
+    order = np.argsort(-amounts, kind="stable")[:count]
+    return [int(one) for one in order if amounts[one] > 0]
+
+
+def _dealt(starts: Any, ends: Any, amounts: Any, keys: Any, count: int) -> Any:
+    """By key, what it has of amounts that are dealt out evenly among places start to end; the last
+    is nobody's."""
+    served = ends - starts
+    some = (served > 0) & (amounts > 0)
+    change = np.zeros(len(keys) + 1)
+    each = amounts[some] / served[some]
+    np.add.at(change, starts[some], each)
+    np.add.at(change, ends[some], -each)
+    found = np.bincount(keys, np.maximum(np.cumsum(change)[:-1], 0), count)
+    return np.append(found, amounts[(served <= 0)].sum())
+
+
+def _ranked(blamed: list[str], turns: Any, consumers: Any) -> list[tuple[str, float, float]]:
+    """The most to blame first, what is left as `rest`."""
+    both = turns + consumers
+    first = _largest(np.where(both > 0.5, both, 0), BLAMED_MAX)
+    found = [(blamed[one], float(turns[one]), float(consumers[one])) for one in first]
+    rest = [
+        float(all_.sum() - sum(float(all_[one]) for one in first)) for all_ in (turns, consumers)
+    ]
+    if max(rest) > 0.5:
+        found.append((REST, rest[0], rest[1]))
+    return found

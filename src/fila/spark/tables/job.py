@@ -1,0 +1,143 @@
+"""A micro-batch of the journal into all tables, in one commit.
+
+Owns the order of things: events are stored as they came, facts are made of the windows that are
+over by then, what is still open waits as cells in the state for the next batch. Everything is a
+pure function of the batch and of the state the commit before left, so a batch that is repeated
+after a kill comes out the same, and a day that is processed again gives the same tables.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as fn
+
+from fila.spark.tables.cells import RUN, cells
+from fila.spark.tables.commits import Commit, TableFile, TablesError
+from fila.spark.tables.facts import ENDS_SCHEMA, carried, closing, facts, parted
+from fila.spark.tables.schemas import EVENTS, FACTS, ORDER, TIME, carry_schema, cells_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from fila.spark.tables.store import ParquetStore
+
+CHECKPOINT: Final = "_checkpoint"
+_STATES_KEPT: Final = 2
+
+
+class TableJob:
+    """What Spark calls for every micro-batch."""
+
+    def __init__(
+        self, store: ParquetStore, told: Callable[[Commit], None] = lambda commit: None
+    ) -> None:
+        self._store = store
+        self._told = told  # when a batch is committed
+        self._last = store.log.last()
+        self._query = ""
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        if self._done(number):
+            return
+        began = time.monotonic()
+        store, before = self._store, self._last
+        store.begin(number)
+        files = store.write(EVENTS, batch, number, TIME[EVENTS], ORDER[EVENTS])
+        wrote = time.monotonic()
+        events = store.read(EVENTS, files)
+        open_cells, carry = self._state(before)
+        found = cells(events, *([open_cells] if open_cells is not None else [])).persist()
+        try:
+            reached = {**(before.reached if before else {}), **_reached(found)}
+            commit = Commit(number, self._query, list(files), _recent(reached))
+            commit.events = sum(one.rows for one in files)
+            self._close(commit, found, carry, closing(reached))
+        finally:
+            found.unpersist()
+        commit.details["events_ms"] = round((wrote - began) * 1_000)
+        commit.took_ms = round((time.monotonic() - began) * 1_000)
+        commit.at_ms = round(time.time() * 1_000)
+        store.log.add(commit)
+        self._last = commit
+        store.place.remove(f"_state/b{number - _STATES_KEPT:010d}")
+        self._told(commit)
+
+    def _close(
+        self, commit: Commit, found: DataFrame, carry: DataFrame, ends: dict[str, int]
+    ) -> None:
+        """Facts of what is over, and the state for what is not."""
+        store, number = self._store, commit.batch
+        runs = [(*_run(name), window) for name, window in ends.items()]
+        limits = store.frame(runs, ENDS_SCHEMA)
+        over, still_open = parted(found, limits)
+        made = facts(over, carry).persist()
+        try:
+            commit.files += self._write(FACTS, made, number)
+            commit.state = f"_state/b{number:010d}"
+            store.write_state("cells", still_open.coalesce(1), number)
+            store.write_state("carry", carried(made, carry, limits).coalesce(1), number)
+        finally:
+            made.unpersist()
+
+    def _write(self, table: str, rows: DataFrame, number: int) -> list[TableFile]:
+        return self._store.write(table, rows, number, TIME[table], ORDER[table])
+
+    def _state(self, before: Commit | None) -> tuple[DataFrame | None, DataFrame]:
+        store = self._store
+        if before is None or not before.state:
+            return None, store.frame([], carry_schema())
+        return (
+            store.read_state(f"{before.state}/cells", cells_schema()),
+            store.read_state(f"{before.state}/carry", carry_schema()),
+        )
+
+    def _done(self, number: int) -> bool:
+        """Whether the batch was committed before a kill; what cannot be is refused."""
+        if not self._query:
+            said: Any = json.loads(self._store.place.read(f"{CHECKPOINT}/metadata") or "{}")
+            self._query = said.get("id", "")
+        last = self._last
+        if last is None:
+            if number:
+                raise TablesError(
+                    f"{self._store.place.root}: the checkpoint is at batch {number}, but the "
+                    "tables are empty: remove _checkpoint as well, and all is read again"
+                )
+            return False
+        if last.query != self._query:
+            raise TablesError(
+                f"{self._store.place.root}: the tables were written with another checkpoint than "
+                "the one in _checkpoint. They belong together: restore it, or begin in an empty "
+                "folder"
+            )
+        if number > last.batch + 1:
+            raise TablesError(
+                f"{self._store.place.root}: batch {last.batch} is the last in the tables, but the "
+                f"checkpoint goes on with {number}: restore what is missing from _commits, or "
+                "begin in an empty folder"
+            )
+        return number <= last.batch
+
+
+def _reached(found: DataFrame) -> dict[str, tuple[int, int]]:
+    """By run the time and the number of its last event here."""
+    rows = found.groupBy(*RUN).agg(fn.max("last_us"), fn.max("last_seq")).collect()
+    return {f"{broker}/{epoch}": (last_us, seq) for broker, epoch, last_us, seq in rows}
+
+
+def _recent(reached: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Of each broker its newest run alone: older ones are over."""
+    newest: dict[str, int] = {}
+    for name in reached:
+        broker, epoch = _run(name)
+        newest[broker] = max(epoch, newest.get(broker, 0))
+    return {f"{broker}/{epoch}": reached[f"{broker}/{epoch}"] for broker, epoch in newest.items()}
+
+
+def _run(name: str) -> tuple[str, int]:
+    broker, _, epoch = name.rpartition("/")
+    return broker, int(epoch)
