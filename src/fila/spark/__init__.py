@@ -3,6 +3,7 @@
     session   a Spark session, embedded or on a cluster      java     where its JVM comes from
     source    format("fila"): queues as DataFrames           jobs     archive, replay, import, …
     journal_source  format("fila-journal"): the journal as a stream
+    tables    the journal as tables, kept by a stream        products  answers made of facts
     events    the journal as one DataFrame                   keys     what a key held, by window
     fairness, delays, latency, funnel, errors                the reports
     compact, whatif (trace, replay), doctor                  jobs that do more than read
