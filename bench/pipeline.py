@@ -25,6 +25,8 @@ from fila.journal.files import Stream, seal
 from fila.journal.schema import arrow_schema
 from fila.spark import reports
 from fila.spark.events import read_events
+from fila.spark.fairness import WINDOW_S
+from fila.spark.fairness_report import fairness_report
 from fila.spark.gaps import gaps_of
 from fila.spark.replay import Changes
 from fila.spark.session import get_spark
@@ -76,9 +78,7 @@ def run(full: bool) -> Findings:
 def jobs(found: Any) -> dict[str, Callable[[], Any]]:
     """Each report as it is made for a reader, with everything it collects."""
     return {
-        "fairness": lambda: reports.fairness_report(
-            found, reports.fitting_window_s(found), 1, gaps=gaps_of(found)
-        ),
+        "fairness": lambda: fairness_report(found, WINDOW_S, 1, gaps=gaps_of(found)),
         "delays": lambda: reports.delays_report(found, 20, ""),
         "latency": lambda: reports.latency_report(found),
         "funnel": lambda: reports.funnel_report(found, by_key=True),
@@ -140,6 +140,8 @@ def _part(first: int, size: int, events: int, rng: np.random.Generator) -> Any:
         "throttle_keys": pa.array([[]] * size, pa.list_(text)),
         "key_pending": eligible,
         "key_eligible": eligible,
+        "ring_delta": np.zeros(size, np.int32),
+        "queue_delivered": message // QUEUES + (step >= 1),
         "active_weight_before": np.where(delivered, TENANTS, 0),
         "active_keys": np.full(size, TENANTS),
         "since": micros(ts - wait, ~delivered),

@@ -55,7 +55,9 @@ def journal(spark: SparkSession, tmp_path: Path) -> Journal:
     return make
 
 
-def write(root: Path, events: list[Event], epoch: int = EPOCH, first_seq: int = 1) -> list[Path]:
+def write(
+    root: Path, events: list[Event], epoch: int = EPOCH, first_seq: int = 1, broker: str = BROKER
+) -> list[Path]:
     counts = [gap_count(one) for one in events]
-    batch = events_batch(events, first_seq, BROKER, epoch, counts)
-    return files.seal(root, Stream("events", BROKER, epoch), [batch])
+    batch = events_batch(events, first_seq, broker, epoch, counts)
+    return files.seal(root, Stream("events", broker, epoch), [batch])

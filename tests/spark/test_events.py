@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fila.core.effect import EVENT_ACKED, Event
@@ -132,3 +133,41 @@ def test_the_doctor_sees_holes_and_gaps(spark, tmp_path: Path) -> None:
     assert (found["holes"].status, found["gaps"].status) == (FAILED, WARNING)
     assert found["holes"].found.startswith("10 events")
     assert found["gaps"].found.startswith("7 events")
+
+
+def rewritten(path: Path, version: int, without: tuple[str, ...] = ()) -> None:
+    """The part as another version of the broker would have left it."""
+    table = pq.ParquetFile(path).read().drop_columns(list(without))
+    metadata = {b"fila.journal.version": str(version).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def test_a_journal_of_another_version_says_so_in_one_line(spark, tmp_path: Path, capsys) -> None:
+    from fila.cli.main import main
+
+    (path,) = write(tmp_path, acked(3))
+    rewritten(path, 1, ("ring_delta", "queue_delivered"))
+    assert read_events(spark, str(tmp_path)).count() == 3
+    words = ["pipeline", "fairness", "--journal", str(tmp_path)]
+    assert main(words) == 1
+    said = capsys.readouterr().err.strip()
+    assert "lacks ring_delta, queue_delivered" in said and "older Fila" in said
+    assert len(said.splitlines()) == 1
+    rewritten(path, 99)
+    assert main(["pipeline", "latency", "--journal", str(tmp_path)]) == 1
+    said = capsys.readouterr().err.strip()
+    assert "newer Fila: its journal has version 99" in said
+    assert len(said.splitlines()) == 1
+    assert main(["journal", "stats", str(tmp_path)]) == 1
+    assert "version 99" in capsys.readouterr().err
+
+
+def test_a_part_with_a_column_missing_says_which(spark, tmp_path: Path, capsys) -> None:
+    from fila.cli.main import main
+
+    (path,) = write(tmp_path, acked(3))
+    rewritten(path, 2, ("enqueued_at",))
+    assert main(["pipeline", "latency", "--journal", str(tmp_path)]) == 1
+    said = capsys.readouterr().err.strip()
+    assert said.endswith("lacks enqueued_at: it is no whole part of a journal")
+    assert len(said.splitlines()) == 1

@@ -2,228 +2,528 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from fila.core.command import SetConfig
 from fila.core.effect import (
     EVENT_DELIVERED,
+    EVENT_DUE,
     EVENT_ENQUEUED,
     EVENT_PARKED,
     EVENT_SNAPSHOT,
     EVENT_THROTTLED,
+    EVENT_WEIGHT_CHANGED,
     Event,
 )
+from fila.core.fairness import FairnessKey, Ring
 from fila.core.settings import Settings
+from fila.core.verdict import FailureVerdict
 from fila.journal.recovery import gap_event
-from fila.spark.fairness import fairness, summary
-from fila.spark.gaps import gaps_of
+from fila.spark.events import read_events
+from fila.spark.fairness import by_key, fairness, summary
+from fila.spark.gaps import Gap, gaps_of
 from tests.core.turn import MS, SECOND, START, Turns
-from tests.spark.conftest import Journal
+from tests.spark.conftest import Journal, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Window boundaries fall on whole seconds.
 BEGIN = START
 
 
-def snapshot(key: bytes, eligible: int, weight: int = 1, at: int = BEGIN) -> Event:
-    return Event(
-        at, EVENT_SNAPSHOT, "q", fairness_key=key, weight=weight, key_pending=eligible,
-        key_eligible=eligible,
-    )  # fmt: skip
+class Story:
+    """Events of one queue as a broker would tell them, whoever is served."""
+
+    def __init__(self, **ready: int) -> None:
+        self.events: list[Event] = []
+        self.ready = {name.encode(): count for name, count in ready.items()}
+        self.delayed = dict.fromkeys(self.ready, 0)
+        self.weights = dict.fromkeys(self.ready, 1)
+        self.delivered = 0
+        self.now = BEGIN
+        self.snapshot()
+
+    def snapshot(self) -> None:
+        for key in self.ready:
+            self.tell(EVENT_SNAPSHOT, key)
+
+    def tell(self, kind: str, key: bytes, ring_delta: int = 0, **more: int) -> None:
+        ready = self.ready[key]
+        event = Event(
+            self.now, kind, "q", fairness_key=key, weight=self.weights[key],
+            key_pending=ready + self.delayed[key], key_eligible=ready, ring_delta=ring_delta,
+            queue_delivered=self.delivered,
+        )  # fmt: skip
+        self.events.append(event._replace(**more))  # type: ignore[arg-type]
+
+    def deliver(self, key: bytes, count: int = 1) -> None:
+        for _ in range(count):
+            self.ready[key] -= 1
+            self.delivered += 1
+            self.tell(EVENT_DELIVERED, key, -1 if self.ready[key] == 0 else 0)
+
+    def enqueue(self, key: bytes, count: int = 1) -> None:
+        for _ in range(count):
+            self.ready[key] += 1
+            self.tell(EVENT_ENQUEUED, key, 1 if self.ready[key] == 1 else 0)
+
+    def delay(self, key: bytes, until: int) -> None:
+        self.delayed[key] += 1
+        self.tell(EVENT_ENQUEUED, key, ready_ns=until)
+
+    def fall_due(self, key: bytes) -> None:
+        """The lane had nothing else; its delayed ones may go."""
+        joins = self.ready[key] == 0
+        self.ready[key] += self.delayed[key]
+        self.delayed[key] = 0
+        self.tell(EVENT_DUE, key, int(joins))
 
 
-def delivery(key: bytes, at: int, left: int, weight: int = 1) -> Event:
-    return Event(
-        at,
-        EVENT_DELIVERED,
-        "q",
-        fairness_key=key,
-        weight=weight,
-        key_pending=left,
-        key_eligible=left,
-    )
+Row = Any
 
 
-def rows_of(frame):
-    return {
-        ((row.window_start.timestamp() - BEGIN / SECOND), row.fairness_key): row
-        for row in frame.collect()
-    }
+class Told(NamedTuple):
+    """What is said about one story."""
+
+    rows: dict[tuple[float, str], Row]  # by second and key
+    queue: Row
+    keys: dict[str, Row]
+
+    def verdicts(self, key: str) -> set[str]:
+        return {row.verdict for (_, name), row in self.rows.items() if name == key}
 
 
-def test_a_weight_of_two_makes_a_fair_share_twice_as_large(journal: Journal) -> None:
-    events = [snapshot(b"a", 100, weight=2), snapshot(b"b", 100)]
-    at = BEGIN + SECOND
-    left = {b"a": 100, b"b": 100}
+STORIES: dict[str, Callable[[], list[Event]]] = {}
+
+
+def story(made: Callable[[], list[Event]]) -> Callable[[], list[Event]]:
+    """Stories are judged all at once, each as a broker of its own: a job of Spark for each would
+    take longer than all of them."""
+    STORIES[made.__name__] = made
+    return made
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+    root = tmp_path_factory.mktemp("stories")
+    for name, made in STORIES.items():
+        write(root, made(), broker=name)
+    events = read_events(spark, str(root))
+    shares = fairness(events, window_s=1, gaps=gaps_of(events)).persist()
+    rows: dict[str, dict[tuple[float, str], Row]] = {name: {} for name in STORIES}
+    for row in shares.collect():
+        second = row.window_start.timestamp() - BEGIN / SECOND
+        rows[row.broker][second, row.fairness_key] = row
+    queues = {row.broker: row for row in summary(shares).collect()}
+    keys: dict[str, dict[str, Row]] = {name: {} for name in STORIES}
+    for row in by_key(shares).collect():
+        keys[row.broker][row.fairness_key] = row
+    shares.unpersist()
+    return {name: Told(rows[name], queues[name], keys[name]) for name in STORIES}
+
+
+@story
+def weight_of_two() -> list[Event]:
+    one = Story(a=100, b=100)
+    one.weights[b"a"] = 2
+    one.snapshot()
     for turn in range(20):
-        for key in (b"a", b"a", b"b"):
-            left[key] -= 1
-            events.append(
-                delivery(key, at + turn * 40 * MS, left[key], weight=2 if key == b"a" else 1)
-            )
-    rows = rows_of(fairness(journal(events), window_s=1))
+        one.now = BEGIN + SECOND + turn * 40 * MS
+        one.deliver(b"a", 2)
+        one.deliver(b"b")
+    return one.events
+
+
+def test_a_weight_of_two_makes_a_fair_share_twice_as_large(told: dict[str, Told]) -> None:
+    rows = told["weight_of_two"].rows
     a, b = rows[1.0, "a"], rows[1.0, "b"]
     assert (a.delivered, b.delivered) == (40, 20)
     assert (a.fair_share, b.fair_share) == (40.0, 20.0)
-    assert (a.jain, a.spread, a.verdict) == (1.0, 0.0, "PASS")
-    assert a.backlogged and b.backlogged
+    assert (a.jain, b.behind, b.verdict) == (1.0, 0.0, "PASS")
+    assert (a.ready_ms, b.ready_ms) == (1000.0, 1000.0)
 
 
-def test_a_key_with_little_ready_leaves_the_rest_to_the_others(journal: Journal) -> None:
+@story
+def little_ready() -> list[Event]:
+    one = Story(a=50, b=50, c=4)
+    one.now = BEGIN + SECOND
+    for key in (b"c", b"a", b"b"):
+        one.deliver(key, 4)
+    for key in (b"a", b"b") * 9:
+        one.deliver(key)
+    return one.events
+
+
+def test_a_key_with_little_ready_leaves_the_rest_to_the_others(told: dict[str, Told]) -> None:
     """Max-min: 30 deliveries, one key could use only 4, so the others' fair share is 13 each."""
-    events = [snapshot(b"a", 50), snapshot(b"b", 50), snapshot(b"c", 4)]
-    left = {b"a": 50, b"b": 50, b"c": 4}
-    for key, count in ((b"c", 4), (b"a", 13), (b"b", 13)):
-        for _ in range(count):
-            left[key] -= 1
-            events.append(delivery(key, BEGIN + SECOND, left[key]))
-    rows = rows_of(fairness(journal(events), window_s=1))
-    shares = {key: row.fair_share for (_, key), row in rows.items()}
+    shares = {key: row.fair_share for (_, key), row in told["little_ready"].rows.items()}
     assert shares == {"a": 13.0, "b": 13.0, "c": 4.0}
-    assert rows[1.0, "a"].verdict == "PASS"
-    assert not rows[1.0, "c"].backlogged
 
 
-def test_a_starved_key_is_seen_in_windows_without_events_of_its_own(journal: Journal) -> None:
-    events = [snapshot(b"noisy", 1000), snapshot(b"starved", 5)]
-    left = 1000
+def starving(seconds: int = 6) -> Story:
+    """A tenant that always has something to send, and gets one message for ten of the other's."""
+    one = Story(noisy=100_000, starved=1_000)
+    for second in range(1, seconds + 1):
+        for step in range(10):
+            one.now = BEGIN + second * SECOND + step * 80 * MS
+            one.deliver(b"noisy", 10)
+            one.deliver(b"starved")
+    return one
+
+
+@story
+def silent() -> list[Event]:
+    one = Story(noisy=1_000, starved=5)
     for second in range(1, 4):
-        for _ in range(10):
-            left -= 1
-            events.append(delivery(b"noisy", BEGIN + second * SECOND, left))
-    rows = rows_of(fairness(journal(events), window_s=1))
-    for window_s in (1.0, 2.0, 3.0):
-        starved = rows[window_s, "starved"]
-        assert (starved.delivered, starved.fair_share, starved.backlogged) == (0, 5.0, True)
-        assert (starved.spread, starved.verdict) == (10.0, "FAIL")
-    found = summary(fairness(journal(events), window_s=1)).collect()
-    assert [(row.queue, row.judged, row.failed, row.verdict) for row in found] == [
-        ("q", 3, 3, "FAIL")
-    ]
+        one.now = BEGIN + second * SECOND
+        one.deliver(b"noisy", 10)
+    return one.events
 
 
-def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(journal: Journal) -> None:
-    events = [snapshot(b"free", 1000), snapshot(b"slow", 5)]
-    parked = Event(
-        BEGIN + 500 * MS,
-        EVENT_PARKED,
-        "q",
-        fairness_key=b"slow",
-        throttle_keys=(b"api",),
-        key_pending=4,
-    )
-    events += [delivery(b"slow", BEGIN + 500 * MS, 4), parked]
-    left = 1000
+def test_a_starved_key_is_seen_in_windows_without_events_of_its_own(told: dict[str, Told]) -> None:
+    found = told["silent"]
+    for second in (1.0, 2.0, 3.0):
+        starved = found.rows[second, "starved"]
+        assert (starved.delivered, starved.fair_share) == (0, 5.0)
+        assert (starved.behind, starved.allowed, starved.verdict) == (10.0, 1.0, "FAIL")
+    queue = found.queue
+    assert (queue.queue, queue.judged, queue.failed, queue.verdict) == ("q", 3, 3, "FAIL")
+
+
+@story
+def delayed() -> list[Event]:
+    one = starving()
+    one.delay(b"starved", BEGIN + 3_600 * SECOND)
+    early = one.events.pop()
+    # It came first of all, and waits for its time all along.
+    one.events.insert(2, early._replace(ts_ns=BEGIN, queue_delivered=0, key_eligible=1_000))
+    return one.events
+
+
+@story
+def retried() -> list[Event]:
+    one = Story(noisy=100_000, starved=1_000)
+    for second in range(1, 5):
+        one.now = BEGIN + second * SECOND
+        one.delay(b"starved", one.now + 2 * SECOND)
+        for step in range(10):
+            one.now = BEGIN + second * SECOND + step * 80 * MS
+            one.deliver(b"noisy", 10)
+            one.deliver(b"starved")
+    return one.events
+
+
+@pytest.mark.parametrize("name", ["delayed", "retried"])
+def test_a_delayed_message_does_not_hide_a_starved_key(told: dict[str, Told], name: str) -> None:
+    assert told[name].verdicts("starved") == {"FAIL"}
+
+
+@story
+def empty_for_moments() -> list[Event]:
+    one = Story(noisy=100_000, starved=1)
+    for second in range(1, 5):
+        for step in range(10):
+            one.now = BEGIN + second * SECOND + step * 80 * MS
+            one.deliver(b"noisy", 10)
+            one.deliver(b"starved")  # its last one
+            one.now += MS // 2
+            one.enqueue(b"starved")
+    return one.events
+
+
+def test_half_a_millisecond_without_messages_does_not_hide_a_starved_key(
+    told: dict[str, Told],
+) -> None:
+    found = told["empty_for_moments"]
+    assert found.verdicts("starved") == {"FAIL"}
+    starved = found.rows[2.0, "starved"]
+    assert (starved.stretches, starved.ready_ms) == (11, 995.0)
+
+
+@story
+def away_for_half() -> list[Event]:
+    """Nine others share what there is, so that none of them got much; it got a tenth of a share."""
+    others = [b"t%d" % at for at in range(9)]
+    one = Story(starved=0, **{name.decode(): 10_000 for name in others})
     for second in range(1, 4):
-        for _ in range(10):
-            left -= 1
-            events.append(delivery(b"free", BEGIN + second * SECOND, left))
-    throttled = Event(
-        BEGIN + 4 * SECOND, EVENT_THROTTLED, "q", fairness_key=b"slow", throttle_keys=(b"api",),
-        since_ns=BEGIN + 500 * MS, key_pending=4, key_eligible=4,
-    )  # fmt: skip
-    events += [throttled, delivery(b"slow", BEGIN + 4 * SECOND, 3)]
-    rows = rows_of(fairness(journal(events), window_s=1))
+        one.now = BEGIN + second * SECOND
+        for _ in range(50):
+            for key in others:
+                one.deliver(key)
+        one.now += 500 * MS
+        one.enqueue(b"starved", 5)
+        for _ in range(4):
+            one.deliver(b"starved")
+            for key in others * 10:
+                one.deliver(key)
+        one.deliver(b"starved")
+    return one.events
+
+
+def test_being_away_for_half_of_the_time_does_not_hide_a_starved_key(told: dict[str, Told]) -> None:
+    assert told["away_for_half"].verdicts("starved") == {"FAIL"}
+    assert told["away_for_half"].verdicts("t3") == {"PASS"}
+
+
+@story
+def parked() -> list[Event]:
+    one = Story(free=1_000, slow=5)
+    one.now = BEGIN + 500 * MS
+    one.deliver(b"slow")
+    one.ready[b"slow"] = 0
+    one.tell(EVENT_PARKED, b"slow", -1)
+    for second in range(1, 4):
+        one.now = BEGIN + second * SECOND
+        one.deliver(b"free", 10)
+    one.now = BEGIN + 4 * SECOND
+    one.ready[b"slow"] = 4
+    one.tell(EVENT_THROTTLED, b"slow", 1, since_ns=BEGIN + 500 * MS)
+    one.deliver(b"slow")
+    return one.events
+
+
+def test_a_key_parked_on_a_bucket_is_not_taken_for_starved(told: dict[str, Told]) -> None:
+    rows = told["parked"].rows
     assert {row.verdict for row in rows.values()} == {"-"}
+    assert rows[2.0, "free"].unjudged == "alone"
     assert (2.0, "slow") not in rows
 
 
-def test_a_starved_key_with_throttle_keys_is_seen_too(journal: Journal) -> None:
+@story
+def late() -> list[Event]:
+    one = Story(free=1_000, late=0)
+    one.delay(b"late", BEGIN + 3 * SECOND)
+    for second in range(1, 4):
+        one.now = BEGIN + second * SECOND
+        if second == 3:
+            one.fall_due(b"late")
+        one.deliver(b"free")
+        if second == 3:
+            one.deliver(b"late")
+        one.deliver(b"free", 9)
+    return one.events
+
+
+def test_a_delayed_key_is_not_taken_for_starved(told: dict[str, Told]) -> None:
+    rows = told["late"].rows
+    assert (1.0, "late") not in rows
+    assert rows[3.0, "late"].verdict != "FAIL"
+
+
+@story
+def with_tokens() -> list[Event]:
     """Its bucket has tokens: nothing says that it is parked."""
-    events = [snapshot(b"noisy", 1000), snapshot(b"starved", 5)]
-    waiting = Event(
-        BEGIN, EVENT_ENQUEUED, "q", fairness_key=b"starved", weight=1, throttle_keys=(b"api",),
-        key_pending=6, key_eligible=6,
-    )  # fmt: skip
-    events.append(waiting)
-    events += [delivery(b"noisy", BEGIN + 2 * SECOND, 1000 - n) for n in range(1, 11)]
-    starved = rows_of(fairness(journal(events), window_s=1))[2.0, "starved"]
+    one = Story(noisy=1_000, starved=5)
+    one.enqueue(b"starved")
+    one.events[-1] = one.events[-1]._replace(throttle_keys=(b"api",))
+    one.now = BEGIN + 2 * SECOND
+    one.deliver(b"noisy", 10)
+    return one.events
+
+
+def test_a_starved_key_with_throttle_keys_is_seen_too(told: dict[str, Told]) -> None:
+    starved = told["with_tokens"].rows[2.0, "starved"]
     assert (starved.delivered, starved.fair_share, starved.verdict) == (0, 5.0, "FAIL")
 
 
-def test_windows_that_a_gap_touches_are_marked_and_not_judged(journal: Journal) -> None:
-    events = [snapshot(b"a", 100), snapshot(b"b", 100)]
+@story
+def with_a_gap() -> list[Event]:
+    one = Story(a=100, b=100)
     for second in range(1, 7):
-        for n in range(10):  # only a is served: every window would fail
-            events.append(delivery(b"a", BEGIN + second * SECOND, 99 - 10 * (second - 1) - n))
+        one.now = BEGIN + second * SECOND
+        one.deliver(b"a", 10)  # only a is served: every window would fail
         if second == 3:
-            events.append(gap_event(BEGIN + 3 * SECOND + MS, BEGIN + 2 * SECOND + MS, 7))
+            one.events.append(gap_event(one.now + MS, BEGIN + 2 * SECOND + MS, 7))
+            one.ready[b"a"] -= 7
+            one.delivered += 7
         if second == 4:
-            events += [snapshot(b"a", 59, at=BEGIN + 4 * SECOND + MS),
-                       snapshot(b"b", 100, at=BEGIN + 4 * SECOND + MS)]  # fmt: skip
-    found = journal(events)
-    (gap,) = gaps_of(found)
-    assert (gap.lost, gap.known_us - gap.end_us) == (7, 1_000_000)
-    rows = rows_of(fairness(found, window_s=1, gaps=[gap]))
-    judged = {second: (row.incomplete, row.verdict) for (second, key), row in rows.items()}
-    assert judged == {
-        1.0: (False, "FAIL"), 2.0: (True, "-"), 3.0: (True, "-"), 4.0: (True, "-"),
-        5.0: (False, "FAIL"), 6.0: (False, "FAIL"),
+            one.now += MS
+            one.snapshot()
+    return one.events
+
+
+def test_windows_that_a_gap_touches_are_marked_and_not_judged(told: dict[str, Told]) -> None:
+    found = told["with_a_gap"]
+    seen = {second: (row.unjudged, row.verdict) for (second, key), row in found.rows.items()}
+    assert seen == {
+        1.0: (None, "FAIL"), 2.0: ("gap", "-"), 3.0: ("gap", "-"), 4.0: ("gap", "-"),
+        5.0: (None, "FAIL"), 6.0: (None, "FAIL"),
     }  # fmt: skip
+    b = found.keys["b"]
+    assert (b.judged, b.failed, b.ready_s, b.unjudged_s) == (3, 3, 6.0, 3.0)
+    assert (found.queue.ready_s, found.queue.judged_s, found.queue.unjudged_s) == (12.0, 6.0, 6.0)
 
 
-def test_a_changed_weight_is_not_judged_in_its_window(journal: Journal) -> None:
-    events = [snapshot(b"a", 100), snapshot(b"b", 100)]
-    enqueued = Event(
-        BEGIN + SECOND, EVENT_ENQUEUED, "q", fairness_key=b"a", weight=9, key_pending=101,
-        key_eligible=101,
-    )  # fmt: skip
-    events += [enqueued, *[delivery(b"a", BEGIN + SECOND, 101 - n) for n in range(1, 10)]]
-    events.append(delivery(b"b", BEGIN + SECOND, 99))
-    events += [delivery(b"a", BEGIN + 2 * SECOND, 92 - n, 9) for n in range(1, 10)]
-    events.append(delivery(b"b", BEGIN + 2 * SECOND, 98))
-    rows = rows_of(fairness(journal(events), window_s=1))
-    assert (rows[1.0, "a"].verdict, rows[2.0, "a"].verdict) == ("-", "PASS")
+@story
+def with_a_row_missing() -> list[Event]:
+    events = starving(3).events
+    second = [one for one in events if one.ts_ns // SECOND == BEGIN // SECOND + 2]
+    events.remove(second[50])
+    return events
 
 
-def test_shares_of_a_window_sum_to_its_deliveries(journal: Journal) -> None:
-    rows = fairness(journal(traffic(quantum=1)), window_s=1).collect()
-    windows = {row.window_start for row in rows}
-    assert len(windows) > 5
-    for window in windows:
-        own = [row for row in rows if row.window_start == window]
-        delivered = sum(row.delivered for row in own)
-        assert abs(sum(row.fair_share for row in own) - delivered) < 1e-3
+def test_rows_that_are_missing_without_a_word_are_noticed(told: dict[str, Told]) -> None:
+    """The queue's own count goes on."""
+    rows = told["with_a_row_missing"].rows
+    assert [rows[at, "starved"].unjudged for at in (1.0, 2.0, 3.0)] == [None, "gap", None]
 
 
-def test_the_core_passes(journal: Journal) -> None:
-    found = summary(fairness(journal(traffic(quantum=1)), window_s=1)).collect()[0]
-    assert (found.verdict, found.failed) == ("PASS", 0)
-    assert found.judged > 5
+@story
+def another_weight() -> list[Event]:
+    one = Story(a=1_000, b=1_000)
+    one.now = BEGIN + SECOND
+    one.deliver(b"a", 2)
+    one.deliver(b"b", 2)
+    one.weights[b"a"] = 9
+    one.tell(EVENT_WEIGHT_CHANGED, b"a")
+    one.enqueue(b"a")
+    for _ in range(20):
+        one.deliver(b"a", 9)
+        one.deliver(b"b")
+    one.now += SECOND
+    one.deliver(b"a", 200)
+    one.deliver(b"b", 2)
+    return one.events
 
 
-def test_a_quantum_of_a_hundred_thousand_fails(journal: Journal) -> None:
-    found = summary(fairness(journal(traffic(quantum=100_000)), window_s=1)).collect()[0]
-    assert found.verdict == "FAIL"
+def test_a_weight_that_changes_is_judged_with_a_visit_more(told: dict[str, Told]) -> None:
+    rows = told["another_weight"].rows
+    assert rows[1.0, "b"].verdict == "PASS"
+    assert rows[2.0, "b"].verdict == "FAIL"
 
 
-def test_a_planted_fault_of_the_scheduler_fails(journal: Journal, monkeypatch) -> None:
+@story
+def hardly_judged() -> list[Event]:
+    one = Story(a=500, b=500)
+    one.now = BEGIN + SECOND
+    for _ in range(10):
+        one.deliver(b"a")
+        one.deliver(b"b")
+    for second in range(2, 8):
+        one.now = BEGIN + second * SECOND
+        one.deliver(b"a")
+    return one.events
+
+
+def test_little_that_can_be_judged_is_no_verdict(told: dict[str, Told]) -> None:
+    queue = told["hardly_judged"].queue
+    assert (queue.judged, queue.failed, queue.verdict) == (1, 0, "-")
+    assert (queue.judged_s, queue.unjudged_s) == (2.0, 12.0)
+
+
+@story
+def the_core() -> list[Event]:
+    return traffic(quantum=1)
+
+
+def test_the_core_passes(told: dict[str, Told]) -> None:
+    queue = told["the_core"].queue
+    assert (queue.verdict, queue.failed) == ("PASS", 0)
+    assert queue.judged > 5
+
+
+def test_shares_of_a_window_sum_to_its_deliveries(told: dict[str, Told]) -> None:
+    rows = told["the_core"].rows
+    seconds = {second for second, _ in rows}
+    assert len(seconds) > 5
+    for second in seconds:
+        own = [row for (at, _), row in rows.items() if at == second]
+        assert abs(sum(row.fair_share - row.delivered for row in own)) < 1e-3
+
+
+for seed in range(1, 5):
+    STORIES[f"lively_{seed}"] = partial(lambda one: lively(one), seed)
+
+
+def test_the_core_passes_whatever_comes_and_goes(told: dict[str, Told]) -> None:
+    """Delays, retries, limits, weights that change."""
+    rows = [row for seed in range(1, 5) for row in told[f"lively_{seed}"].rows.values()]
+    verdicts = [row.verdict for row in rows]
+    assert "FAIL" not in verdicts
+    assert verdicts.count("PASS") > 10
+    assert not [row for row in rows if row.unjudged == "gap"]
+
+
+@story
+def large_quantum() -> list[Event]:
+    return traffic(quantum=100_000)
+
+
+@story
+def favoured() -> list[Event]:
     """Every visit of one tenant gets three messages more than its weight allows."""
-    from fila.core.fairness import Ring
-
     honest = Ring.set_weight
 
-    def favour(ring, key, weight):
+    def favour(ring: Ring, key: FairnessKey, weight: int) -> None:
         honest(ring, key, weight + 3 if key.name == b"a" else weight)
 
-    monkeypatch.setattr(Ring, "set_weight", favour)
-    found = summary(fairness(journal(traffic(quantum=1, weight=2)), window_s=1)).collect()[0]
-    assert found.verdict == "FAIL"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ring, "set_weight", favour)
+        return traffic(quantum=1, weight=2)
+
+
+@story
+def jumping() -> list[Event]:
+    """Whoever comes into the ring goes first."""
+    honest = Ring.join
+
+    def jump(ring: Ring, key: FairnessKey) -> None:
+        honest(ring, key)
+        if key.name == b"a":
+            ring.head = key
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ring, "join", jump)
+        return comings_and_goings()
+
+
+@pytest.mark.parametrize("name", ["large_quantum", "favoured", "jumping"])
+def test_a_planted_fault_of_the_scheduler_fails(told: dict[str, Told], name: str) -> None:
+    assert told[name].queue.verdict == "FAIL"
+
+
+def test_ten_bad_minutes_are_not_lost_in_a_day(journal: Journal) -> None:
+    one = Story(noisy=100_000, starved=100_000)
+    for minute in range(0, 24 * 60, 2):
+        for step in range(2):
+            one.now = BEGIN + (60 * minute + 20 * step) * SECOND
+            bad = 600 <= minute < 610
+            one.deliver(b"noisy", 11 if bad else 5)
+            one.deliver(b"starved", 1 if bad else 5)
+    (queue,) = summary(fairness(journal(one.events))).collect()
+    assert (queue.failed, queue.verdict) == (10, "FAIL")
+    assert queue.judged == queue.windows == 1_440
+
+
+def test_a_thousand_gaps_make_no_longer_plan_than_one(journal: Journal) -> None:
+    found = journal(starving(2).events)
+    gaps = [Gap("test", 1, at, at + 1, at + 1, 1) for at in range(0, 10_000_000_000, 10_000_000)]
+    sizes = [
+        len(fairness(found, 1, 1, some)._jdf.queryExecution().optimizedPlan().toString())
+        for some in (gaps[:1], gaps)
+    ]
+    assert sizes[1] < 1.2 * sizes[0]
 
 
 def test_one_scan_and_one_large_shuffle(spark, tmp_path) -> None:
-    """Every exchange but the first carries rows per key and window, not events."""
-    from fila.spark.events import read_events
-    from tests.spark.conftest import write
-
+    """Events are aggregated before they meet; all that comes after are rows per key and window."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would decide while it runs
     write(tmp_path, traffic(quantum=1))
     shares = fairness(read_events(spark, str(tmp_path)), window_s=1)
     plan = shares._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("FileScan parquet") == 1
     lines = plan.splitlines()
-    exchanges = [at for at, line in enumerate(lines) if " Exchange " in line]
-    aggregates = [at for at, line in enumerate(lines) if "HashAggregate" in line]
-    assert len(exchanges) == 2
-    # The plan reads upwards: scan, partial aggregate, the one exchange of events, final aggregate.
-    assert len(aggregates) == 2
-    assert aggregates[0] < exchanges[1] < aggregates[1]
-    assert exchanges[0] < aggregates[0]
+    scans = [at for at, line in enumerate(lines) if "FileScan parquet" in line]
+    assert len(scans) == 1, "the others are the same exchange, used again"
+    assert plan.count("ReusedExchange") >= 2
+    # The plan reads upwards: scan, partial aggregate, the one exchange of events.
+    exchanges = [at for at, line in enumerate(lines) if " Exchange " in line and at < scans[0]]
+    assert "HashAggregate" in "".join(lines[exchanges[-1] : scans[0]])
     assert "SortAggregate" not in plan
 
 
@@ -244,4 +544,62 @@ def traffic(quantum: int, weight: int = 1) -> list[Event]:
         turns.now += 150 * MS
         outcome = turns.ack("q", outcome.ids())
         events += outcome.events
+    return events
+
+
+def comings_and_goings() -> list[Event]:
+    """Two tenants, of whom one sends one message after the other, the next when it got one."""
+    turns = Turns(journal=True)
+    turns.create("q")
+    events = turns.turn(turns.messages("q", b"b", 500)).events
+    outcome = turns.consume("q", prefetch=1)
+    events += outcome.events
+    for _ in range(120):
+        turns.now += 20 * MS
+        ids = outcome.ids()
+        events += turns.turn(turns.messages("q", b"a", 1)).events
+        outcome = turns.ack("q", ids)
+        events += outcome.events
+    return events
+
+
+def lively(seed: int) -> list[Event]:
+    """Twelve seconds in which tenants of all kinds come and go."""
+    rng = random.Random(seed)
+    turns = Turns(Settings(pass_messages=16, window_messages=8, page_messages=4), journal=True)
+    turns.create("q", 3_600_000)
+    turns.turn(SetConfig("throttle.api", "30,5"))
+    rates = {b"t%d" % at: rng.choice((2, 20, 60)) for at in range(rng.choice((2, 3, 8)))}
+    weights = {key: rng.choice((1, 1, 2)) for key in rates}
+
+    def weight_of(key: bytes) -> int:
+        if rng.random() < 0.01:
+            weights[key] = rng.choice((1, 2, 3))
+        return weights[key]
+
+    outcome = turns.consume("q", prefetch=10)
+    events, held = outcome.events, outcome.ids()
+    for _ in range(240):
+        commands = [
+            turns.messages(
+                "q", key, rng.randint(1, 2 * rate // 20 + 1), weight_of(key),
+                rng.choice(((), (), (), (b"api",))), rng.choice((0, 0, 0, 50, 3_000)),
+            )
+            for key, rate in rates.items()
+            if rng.random() < 0.7
+        ]  # fmt: skip
+        for outcome in (turns.turn(*commands), turns.wait(50 * MS)):
+            events += outcome.events
+            held += outcome.ids()
+        failed, done, held = held[:1], held[1:6], held[6:]
+        if failed and rng.random() < 0.3:
+            delay_ms = rng.choice((0, 100, 20_000))
+            for outcome in (turns.nack("q", failed, FailureVerdict(False, delay_ms)),):
+                events += outcome.events
+                held += outcome.ids()
+        else:
+            done += failed
+        outcome = turns.ack("q", done)
+        events += outcome.events
+        held += outcome.ids()
     return events

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as fn
@@ -11,10 +13,12 @@ from fila.core.effect import EVENT_ACKED, EVENT_DELIVERED, EVENT_EXPIRED, EVENT_
 from fila.core.waits import Waits
 from fila.spark.delays import PARTS, delays, served_meanwhile
 from fila.spark.errors import errors
+from fila.spark.events import read_events
 from fila.spark.funnel import funnel, totals
 from fila.spark.latency import latency
 from tests.core.turn import DEAD_LETTER, MS, SECOND, START, Turns, id_of
-from tests.spark.conftest import Journal
+from tests.spark.conftest import Journal, write
+from tests.spark.test_fairness import Story
 
 
 def delivered(number: int, key: bytes, at_ms: int, waits: Waits, attempt: int = 0) -> Event:
@@ -48,22 +52,83 @@ def test_waits_are_split_by_cause_and_the_longest_comes_first(journal: Journal) 
     assert [row.fairness_key for row in delays(journal(events), key="quick").collect()] == ["quick"]
 
 
-def test_it_is_told_who_was_served_while_a_key_waited(journal: Journal) -> None:
-    turn = Waits(0, 0, 0, 0, 2_500 * MS)
-    none = Waits(0, 0, 0, 0, 0)
-    events = [
-        delivered(1, b"early", 500, none),  # before x began to wait, in an earlier second
-        *[delivered(10 + n, b"noisy", 2_000 + n * 100, none) for n in range(5)],
-        delivered(20, b"other", 2_600, none),
-        delivered(30, b"x", 3_900, turn),
+def brute_force(events: list[Event]) -> Counter[tuple[str, str]]:
+    """Event by event: who waits for a turn, and who is served."""
+    waiting: set[str] = set()
+    found: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        key = event.fairness_key.decode()
+        if event.event == EVENT_DELIVERED:
+            for other in waiting - {key}:
+                found[other, key] += 1
+        if event.ring_delta:
+            (waiting.add if event.ring_delta > 0 else waiting.remove)(key)
+    return found
+
+
+@pytest.fixture(scope="module")
+def busy() -> list[Event]:
+    """Tenants that come and go within milliseconds, and one that waits for hours at the end."""
+    rng = random.Random(3)
+    turns = Turns(journal=True)
+    turns.create("q")
+    outcome = turns.consume("q", prefetch=3)
+    events, held = outcome.events, outcome.ids()
+    for step in range(300):
+        turns.now += rng.randrange(60 * MS)
+        count = 40 if step == 10 else rng.randrange(5)
+        key = b"noisy" if step == 10 else rng.choice((b"a", b"b", b"c"))
+        done, held = held[:2], held[2:]
+        for outcome in (turns.turn(turns.messages("q", key, count)), turns.ack("q", done)):
+            events += outcome.events
+            held += outcome.ids()
+    turns.now += 6 * 3_600 * SECOND
+    while held:
+        outcome = turns.ack("q", held)
+        events += outcome.events
+        held = outcome.ids()
+    return events
+
+
+def test_who_was_served_while_a_key_waited_is_exact(journal: Journal, busy: list[Event]) -> None:
+    found = journal(busy)
+    rows = served_meanwhile(found, delays(found), top=10).collect()
+    seen = {(row.fairness_key, row.served_key): row.served for row in rows}
+    expected = brute_force(busy)
+    assert seen == dict(expected)
+    assert len(seen) == 12 and max(seen.values()) > 30
+
+
+def test_a_record_that_begins_in_the_middle_knows_who_waits(
+    journal: Journal, busy: list[Event]
+) -> None:
+    at = len(busy) // 2
+    rest = busy[at:]
+    waiting = {key for key in (b"a", b"b", b"c", b"noisy")
+               if sum(one.ring_delta for one in busy[:at] if one.fairness_key == key)}  # fmt: skip
+    found = journal(rest)
+    rows = served_meanwhile(found, delays(found), top=10).collect()
+    joined = [
+        Event(rest[0].ts_ns, "due", "q", fairness_key=key, ring_delta=1) for key in sorted(waiting)
     ]
-    found = journal(events)
-    slow = delays(found, key="x")
-    rows = served_meanwhile(found, slow).collect()
-    assert {(row.fairness_key, row.served_key, row.served) for row in rows} == {
-        ("x", "noisy", 5),
-        ("x", "other", 1),
-    }
+    assert {(row.fairness_key, row.served_key): row.served for row in rows} == dict(
+        brute_force(joined + rest)
+    )
+
+
+def test_a_key_that_did_not_wait_saw_nobody_served(journal: Journal) -> None:
+    """Neither in its own second, nor in any."""
+    story = Story(noisy=1_000, quick=0)
+    for _ in range(20):
+        story.now += 10 * MS
+        story.deliver(b"noisy", 10)
+        story.enqueue(b"quick")
+        story.deliver(b"quick")
+    found = journal(story.events)
+    rows = served_meanwhile(found, delays(found)).collect()
+    assert [(row.fairness_key, row.served_key, row.served) for row in rows] == [
+        ("noisy", "quick", 20)
+    ]
 
 
 def test_percentiles_are_those_of_the_waits(journal: Journal) -> None:
@@ -113,6 +178,19 @@ def test_totals_are_the_cores_own_counters(journal: Journal, trouble) -> None:
     assert turns.queue("q").counters.expired > 0
 
 
+def test_the_funnel_of_one_queue_has_its_dead_letters(spark, tmp_path: Path, trouble) -> None:
+    events, turns = trouble
+    write(tmp_path, events)
+    found = read_events(spark, str(tmp_path), queue="q", moved=True)
+    (row,) = funnel(found, by_key=False, queue="q").collect()
+    counters = turns.queue("q").counters
+    assert (row.queue, row.dead_lettered) == ("q", counters.dead_lettered)
+    assert row.redriven == 0
+    found = read_events(spark, str(tmp_path), queue="q.dlq", moved=True)
+    (row,) = funnel(found, by_key=False, queue="q.dlq").collect()
+    assert (row.queue, row.redriven) == ("q.dlq", turns.queue("q.dlq").counters.redriven)
+
+
 def test_what_was_stored_less_what_was_delivered_is_pending_per_key(journal: Journal, trouble):
     events, turns = trouble
     rows = {(row.queue, row.fairness_key): row for row in funnel(journal(events)).collect()}
@@ -160,3 +238,29 @@ def test_errors_that_differ_in_numbers_and_ids_are_one_kind(journal: Journal) ->
     ]
     assert rows[0].latest == texts[4]
     assert len({row.fingerprint for row in rows}) == 3
+
+
+def test_the_latest_error_is_that_of_the_newest_run(spark, tmp_path: Path) -> None:
+    """Numbers of events begin again with every run."""
+    for epoch, day, text in ((1, 0, "timeout after 1 ms"), (2, 1, "timeout after 2 ms")):
+        at = START + day * 86_400 * SECOND
+        first = [] if epoch == 2 else [Event(at, EVENT_ACKED, "q")] * 50
+        failed = Event(at + MS, EVENT_NACKED, "q", id_of(1), 1, b"k", 1, error=text)
+        write(tmp_path, [*first, failed], epoch=epoch)
+    (row,) = errors(read_events(spark, str(tmp_path))).collect()
+    assert (row.failures, row.latest) == (2, "timeout after 2 ms")
+
+
+def test_two_brokers_are_told_apart_by_every_report(spark, tmp_path: Path) -> None:
+    wait = Waits(0, 0, 0, 0, 5 * MS)
+    failed = Event(START, EVENT_NACKED, "q", id_of(2), 1, b"k", 1, error="no")
+    for broker, count in (("east", 1), ("west", 3)):
+        own = [delivered(n, b"k", 1_000, wait) for n in range(count)]
+        write(tmp_path, [*own, failed], broker=broker)
+    events = read_events(spark, str(tmp_path))
+    for frame, counted in (
+        (delays(events), "deliveries"), (latency(events), "deliveries"),
+        (funnel(events), "delivered"), (errors(events), "failures"),
+    ):  # fmt: skip
+        seen = {row.broker: row[counted] for row in frame.collect()}
+        assert seen == ({"east": 1, "west": 3} if counted != "failures" else {"east": 1, "west": 1})

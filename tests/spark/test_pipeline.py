@@ -15,8 +15,9 @@ import pytest
 
 from fila.cli.main import main
 from fila.spark.java import JavaMissing, find_java
+from tests.core.turn import MS, SECOND
 from tests.spark.conftest import write
-from tests.spark.test_fairness import traffic
+from tests.spark.test_fairness import BEGIN, Story, starving, traffic
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +31,37 @@ def pipeline(*words: str) -> int:
     return main(["pipeline", *words])
 
 
-def test_the_verdict_is_told_in_words_and_by_the_exit_code(spark, root, tmp_path, capsys) -> None:
-    assert pipeline("fairness", "--journal", str(root), "--window", "1s") == 0
-    out = capsys.readouterr().out
-    assert "PASS: all" in out
-    assert re.search(r"^q\s", out, re.MULTILINE)
-    write(tmp_path, traffic(quantum=100_000))
-    assert pipeline("fairness", "--journal", str(tmp_path), "--window", "1s") == 1
-    out = capsys.readouterr().out
-    assert "FAIL: " in out
-    assert "The widest windows" in out
-
-
-def test_json_and_csv_have_every_row(spark, root, capsys) -> None:
+def test_the_verdict_is_told_in_words_per_key_and_by_the_exit_code(
+    spark, root, tmp_path, capsys
+) -> None:
     assert pipeline("fairness", "--journal", str(root), "--window", "1s", "--json") == 0
     document = json.loads(capsys.readouterr().out)
+    assert document["said"][0].startswith("PASS: all ")
+    assert (document["failed"], document["undecided"]) == (False, False)
     assert document["queues"][0]["verdict"] == "PASS"
-    assert document["shares"][0]["window_start"].endswith("Z")
+    assert {row["fairness_key"] for row in document["keys"]} == {"a", "b", "c"}
+    story = starving(2)
+    story.now = BEGIN + 4 * SECOND
+    story.deliver(b"noisy")
+    write(tmp_path, story.events)
+    assert pipeline("fairness", "--journal", str(tmp_path), "--window", "1s") == 1
+    out = capsys.readouterr().out
+    assert "FAIL: 2 of 2 judged windows" in out
+    assert "not judged: 2.0 s because too little" in " ".join(out.split())
+    assert "The widest windows" in out
+    assert re.search(r"^test +q +starved +20 .* 2 +2 .*3 +2 +1 ", out, re.MULTILINE), out
+
+
+def test_nothing_to_judge_has_an_exit_code_of_its_own(spark, tmp_path, capsys) -> None:
+    story = Story(only=50)
+    story.now += MS
+    story.deliver(b"only", 20)
+    write(tmp_path, story.events)
+    assert pipeline("fairness", "--journal", str(tmp_path)) == 3
+    assert "Nothing to judge" in capsys.readouterr().out
+
+
+def test_csv_has_every_row(spark, root, capsys) -> None:
     assert pipeline("latency", "--journal", str(root), "--output", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["fairness_key"] for row in rows} == {"a", "b", "c"}

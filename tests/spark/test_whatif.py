@@ -7,10 +7,11 @@ import pytest
 from fila.core.command import Ack, SetConfig
 from fila.core.effect import EVENT_CONFIG_CHANGED, Event
 from fila.core.settings import Settings
+from fila.spark.events import read_events
 from fila.spark.replay import Changes
 from fila.spark.whatif import calibration, whatif
 from tests.core.turn import MS, Turns
-from tests.spark.conftest import Journal
+from tests.spark.conftest import Journal, write
 
 
 def record(quantum: int = 1) -> list[Event]:
@@ -70,3 +71,15 @@ def test_a_record_that_cannot_be_reproduced_is_not_trusted(journal: Journal) -> 
     assert not calibration(found).collect()[0].trusted
     as_recorded = whatif(events, events, Changes())
     assert calibration(as_recorded).collect()[0].trusted
+
+
+def test_two_brokers_with_a_queue_of_the_same_name_are_replayed_apart(spark, tmp_path) -> None:
+    """Each with its own messages, and its own quantum."""
+    for broker, quantum in (("east", 1), ("west", 500)):
+        write(tmp_path, record(quantum), broker=broker)
+    events = read_events(spark, str(tmp_path))
+    rows = calibration(whatif(events, events, Changes())).collect()
+    assert [(row.broker, row.queue, row.trusted) for row in rows] == [
+        ("east", "q", True),
+        ("west", "q", True),
+    ]

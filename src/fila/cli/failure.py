@@ -5,6 +5,7 @@ Owns `Failure`, which commands raise, and the translation of what the SDK raises
     0    done
     1    the broker refused, cannot be reached, or a file cannot be read or written
     2    the command was not understood
+    3    a verdict was asked for, and there was too little to go by
     130  Ctrl-C        141  the reader of the output closed the pipe
     143  SIGTERM       129  the terminal went away
 """
@@ -18,6 +19,7 @@ from fila.cli.output import shown
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_UNDECIDED: Final = 3
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
 EXIT_SIGNAL: Final = 128  # plus the signal's number

@@ -66,9 +66,14 @@ def run(args: argparse.Namespace) -> int:
         import fila.journal.reader  # noqa: F401
     except ImportError as error:
         raise Failure(f"{error.name} is missing", install("journal")) from error
-    if args.verb == "tail":
-        return _tail(args, root)
-    return _stats(args, root) if args.verb == "stats" else _recover(args, root)
+    from fila.journal.versions import OtherVersion
+
+    try:
+        if args.verb == "tail":
+            return _tail(args, root)
+        return _stats(args, root) if args.verb == "stats" else _recover(args, root)
+    except OtherVersion as error:
+        raise Failure(str(error)) from error
 
 
 def _tail(args: argparse.Namespace, root: Path) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli import pipeline_jobs, pipeline_tables
 from fila.cli.durations import seconds
-from fila.cli.failure import EXIT_FAILED, Failure, usage
+from fila.cli.failure import EXIT_FAILED, EXIT_UNDECIDED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import note, say, say_json, shown, table
 from fila.distribution import install
@@ -45,10 +45,12 @@ def add_parser(subparsers: Subparsers) -> None:
         "fairness",
         "deliveries against the fair share, with a verdict",
         "Per queue, window and fairness key: what was delivered against the weighted fair share,\n"
-        "and PASS or FAIL for the bound that fair scheduling promises. Exits with 1 on FAIL.",
+        "and PASS or FAIL for the bound that fair scheduling promises. Exits with 1 on FAIL, with\n"
+        "3 if there was too little to judge by.",
         "  fila pipeline fairness\n  fila pipeline fairness --queue orders --window 5s --json",
     )
     _window(fairness)
+    _top(fairness)
     delays = _verb(
         verb,
         "delays",
@@ -129,10 +131,12 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise Failure(f"{error.name} is missing", install("spark")) from error
     except Exception as error:
-        if type(error).__module__.startswith("fila.spark."):
+        if type(error).__module__.startswith(("fila.spark.", "fila.journal.")):
             raise Failure(str(error)) from error
         raise
-    return EXIT_FAILED if any(report.failed for report in reports) else 0
+    if any(report.failed for report in reports):
+        return EXIT_FAILED
+    return EXIT_UNDECIDED if args.verb == "fairness" and reports[0].undecided else 0
 
 
 def _reports(args: argparse.Namespace) -> list[Report] | int:
@@ -258,8 +262,8 @@ def _window(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="TIME",
         type=seconds,
-        default=0.0,
-        help="length of a window: 5s, 1m (default: some sixty windows)",
+        default=10.0,
+        help="length of a window: 5s, 1m (default 10s)",
     )
     parser.add_argument(
         "--quantum",

@@ -51,6 +51,7 @@ With `--json` a command prints one JSON document on one line, and `enqueue`, `co
 | 0 | done |
 | 1 | refused by the broker, no broker there, or trouble with a file; stderr has `Error: …` |
 | 2 | the command line was not understood |
+| 3 | a verdict was asked for, and there was too little to judge by (`pipeline fairness`) |
 | 130 | ended by Ctrl-C |
 | 141 | the reader of the output closed the pipe |
 | 143, 129 | ended by SIGTERM, or because the terminal went away |

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from fila.journal import files
 from fila.journal.schema import fitted
+from fila.journal.versions import check_columns
 
 
 class Totals(NamedTuple):
@@ -43,7 +44,9 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
         if last <= seen.get((broker, epoch), 0):
             continue
         try:
-            table = fitted(pq.ParquetFile(path).read(), "events")
+            file = pq.ParquetFile(path)
+            check_columns(path.name, file.schema_arrow.names, metadata=file.schema_arrow.metadata)
+            table = fitted(file.read(), "events")
         except FileNotFoundError:
             continue  # retired this moment
         seen[broker, epoch] = last

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+VERSION_KEY: Final = b"fila.journal.version"
 _TYPES: Final[dict[str, Any]] = {
     "int32": pa.int32(),
     "int64": pa.int64(),
@@ -53,5 +54,5 @@ def arrow_schema(table: str) -> Any:
     columns = specification()["tables"][table]["columns"]
     return pa.schema(
         [pa.field(one["name"], _TYPES[one["type"]], nullable=one["nullable"]) for one in columns],
-        metadata={"fila.journal.version": str(specification()["version"])},
+        metadata={VERSION_KEY: str(specification()["version"])},
     )

@@ -6,6 +6,7 @@ is imported before it is needed, so `doctor` can say what is missing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -65,13 +66,14 @@ def _reports(
 
     options = request.options
     if request.verb == "fairness":
-        return [_fairness(spark, request, events, gaps)]
+        return [_fairness(spark, request, gaps)]
     if request.verb == "delays":
-        return [reports.delays_report(events, options["top"], options["key"])]
+        return [_delays(spark, request, options["key"])]
     if request.verb == "latency":
         return [reports.latency_report(events)]
     if request.verb == "funnel":
-        return [reports.funnel_report(events, options["by"] == "key")]
+        moved = _events(spark, request, moved=True)
+        return [reports.funnel_report(moved, options["by"] == "key", request.queue)]
     if request.verb == "errors":
         return [reports.errors_report(events, options["top"])]
     if request.verb == "whatif":
@@ -82,23 +84,32 @@ def _reports(
         return [reports.whatif_report(events, settings, changes, options["recorded_quantum"])]
     assert request.verb == "report"
     return [
-        _fairness(spark, request, events, gaps),
-        reports.delays_report(events, options["top"], ""),
+        _fairness(spark, request, gaps),
+        _delays(spark, request, ""),
         reports.latency_report(events),
-        reports.funnel_report(events, by_key=False),
+        reports.funnel_report(_events(spark, request, moved=True), False, request.queue),
         reports.errors_report(events, options["top"]),
     ]
 
 
-def _fairness(spark: SparkSession, request: Request, events: DataFrame, gaps: list[Gap]) -> Report:
-    from fila.spark import reports
+def _fairness(spark: SparkSession, request: Request, gaps: list[Gap]) -> Report:
+    from fila.spark.fairness_report import fairness_report
+    from fila.spark.presence import NEEDS
 
-    window_s = request.options["window"] or reports.fitting_window_s(events)
-    if request.start is not None:
-        events = _events(spark, request, start=request.start - _LOOK_BACK)
-    return reports.fairness_report(
-        events, window_s, request.options["quantum"], request.start, gaps
+    start = request.start - _LOOK_BACK if request.start is not None else None
+    events = _events(spark, request, start=start, needs=NEEDS)
+    options = request.options
+    return fairness_report(
+        events, options["window"], options["quantum"], request.start, gaps, options["top"]
     )
+
+
+def _delays(spark: SparkSession, request: Request, key: str) -> Report:
+    from fila.spark import reports
+    from fila.spark.presence import NEEDS
+
+    events = _events(spark, request, needs=NEEDS)
+    return reports.delays_report(events, request.options["top"], key)
 
 
 def _doctor(request: Request) -> Report:
@@ -121,7 +132,12 @@ _AS_ASKED: Final = object()
 
 
 def _events(
-    spark: SparkSession, request: Request, start: Any = _AS_ASKED, queue: Any = _AS_ASKED
+    spark: SparkSession,
+    request: Request,
+    start: Any = _AS_ASKED,
+    queue: Any = _AS_ASKED,
+    moved: bool = False,
+    needs: Collection[str] = (),
 ) -> DataFrame:
     from fila.spark.events import read_events
 
@@ -131,4 +147,6 @@ def _events(
         request.start if start is _AS_ASKED else start,
         request.end,
         request.queue if queue is _AS_ASKED else queue,
+        moved,
+        needs,
     )

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as fn
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_PIECE_US: Final = 10_000_000
+_BITS: Final = 62
 PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
 _US_PER_MS: Final = 1_000
 
@@ -29,7 +32,7 @@ def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
     wait = fn.unix_micros("ts") - fn.unix_micros("since")
     found = (
         _deliveries(events, key)
-        .groupBy("queue", "fairness_key")
+        .groupBy("broker", "queue", "fairness_key")
         .agg(
             fn.count("*").alias("deliveries"),
             fn.sum(wait).alias("wait"),
@@ -43,6 +46,7 @@ def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
         reason = fn.when(fn.col(part) == largest, part).otherwise(reason)
     return (
         found.select(
+            "broker",
             "queue",
             "fairness_key",
             "deliveries",
@@ -52,57 +56,91 @@ def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
             *[_ms(fn.col(part)).alias(f"{part}_ms") for part in PARTS],
             fn.when(fn.col("wait") > 0, reason).otherwise("-").alias("mostly"),
         )
-        .orderBy(fn.desc("wait_ms"), "queue", "fairness_key")
+        .orderBy(fn.desc("wait_ms"), "broker", "queue", "fairness_key")
         .limit(top)
     )
 
 
-def served_meanwhile(
-    events: DataFrame, delayed: DataFrame, top: int = 5, step_s: float = 1.0
-) -> DataFrame:
-    """Which other keys were served, and how often, while those of `delayed` had something waiting.
+def served_meanwhile(events: DataFrame, delayed: DataFrame, top: int = 5) -> DataFrame:
+    """Which other keys were served, and how often, while those of `delayed` waited for a turn.
 
-    Time is cut into steps; a key waits in a step if any of its messages did. The waits of one step
-    are put together before they are spread over time, so long waits cost no more than short ones.
+    A key waits for a turn while it is in the ring: from an event that says it joined to the one
+    that says it left, to the event, whatever the clock's resolution. The waiting keys are bits of
+    one number: each joining adds a bit and each leaving takes it away, so that the sum up to a
+    delivery tells who waited then. Sums are made within pieces of time, and between them; so
+    neither long waits nor busy hours cost more than their events.
     """
-    step_us = round(step_s * 1e6)
-
-    def step_of(time: str) -> Column:
-        return fn.floor(fn.unix_micros(fn.col(time)) / fn.lit(step_us)).cast("long")
-
+    ring = ["broker", "epoch", "queue"]
+    asked = _numbered(delayed)
+    bit = fn.expr("shiftleft(1L, number)")
+    piece = fn.floor(fn.unix_micros("ts") / fn.lit(_PIECE_US)).cast("long")
+    own = events.where((fn.col("fairness_key") != "") & (fn.col("queue") != "")).join(
+        fn.broadcast(asked), ["broker", "queue", "fairness_key"]
+    )
+    turns = own.where(fn.coalesce("ring_delta", fn.lit(0)) != 0).select(
+        *ring, "seq", piece.alias("piece"), (fn.col("ring_delta") * bit).alias("change"),
+        fn.lit(None).cast("string").alias("served_key"),
+    )  # fmt: skip
+    in_ring = fn.coalesce(fn.col("key_eligible") > 0, fn.lit(True)).cast("long")
+    before = in_ring - fn.coalesce("ring_delta", fn.lit(0))
+    at_first = (
+        own.groupBy(*ring, "fairness_key", "number")
+        .agg(fn.min_by(before, "seq").alias("before"))
+        .groupBy(*ring)
+        .agg(fn.sum(fn.col("before") * bit).alias("at_first"))
+    )
     served = (
         _deliveries(events)
-        .groupBy("queue", "fairness_key", step_of("ts").alias("step"))
-        .agg(fn.count("*").alias("deliveries"), fn.min(step_of("ready_at")).alias("from_step"))
+        .join(fn.broadcast(asked.select("broker", "queue").distinct()), ["broker", "queue"])
+        .select(
+            *ring, "seq", piece.alias("piece"), fn.lit(0).cast("long").alias("change"),
+            fn.col("fairness_key").alias("served_key"),
+        )
+    )  # fmt: skip
+    earlier = Window.partitionBy(*ring).orderBy("piece").rowsBetween(Window.unboundedPreceding, -1)
+    carried = (
+        turns.groupBy(*ring, "piece")
+        .agg(fn.sum("change").alias("of_piece"))
+        .unionByName(served.select(*ring, "piece").distinct().withColumn("of_piece", fn.lit(0)))
+        .groupBy(*ring, "piece")
+        .agg(fn.sum("of_piece").alias("of_piece"))
+        .withColumn("carried", fn.coalesce(fn.sum("of_piece").over(earlier), fn.lit(0)))
+        .drop("of_piece")
     )
-    # A message that came with its delivery's own step has not waited.
-    asked = delayed.select("queue", fn.col("fairness_key").alias("waiting"))
-    waiting = (
-        served.withColumnRenamed("fairness_key", "waiting")
-        .join(fn.broadcast(asked), ["queue", "waiting"])
-        .select("queue", "waiting", fn.explode(fn.sequence("from_step", "step")).alias("step"))
-        .distinct()
+    so_far = Window.partitionBy(*ring, "piece").orderBy("seq")
+    waiting = fn.col("at_first") + fn.col("carried") + fn.col("within")
+    counted = (
+        turns.unionByName(served)
+        .withColumn("within", fn.sum("change").over(so_far))
+        .where("served_key is not null")
+        .join(fn.broadcast(carried), [*ring, "piece"])
+        .join(fn.broadcast(at_first), ring)
+        .groupBy("broker", "queue", waiting.alias("waiting"), "served_key")
+        .agg(fn.count("*").alias("served"))
     )
     others = (
-        waiting.join(served, ["queue", "step"])
-        .where(fn.col("fairness_key") != fn.col("waiting"))
-        .groupBy("queue", "waiting", "fairness_key")
-        .agg(fn.sum("deliveries").alias("served"))
+        counted.join(fn.broadcast(asked), ["broker", "queue"])
+        .where(fn.col("waiting").bitwiseAND(bit) != 0)
+        .where("served_key != fairness_key")
+        .groupBy("broker", "queue", "fairness_key", "served_key")
+        .agg(fn.sum("served").alias("served"))
     )
-    ranked = others.groupBy("queue", "waiting").agg(
-        fn.slice(
-            fn.sort_array(fn.collect_list(fn.struct("served", "fairness_key")), asc=False), 1, top
-        ).alias("others")
+    most = Window.partitionBy("broker", "queue", "fairness_key").orderBy(
+        fn.desc("served"), "served_key"
     )
-    return ranked.select(
-        "queue",
-        fn.col("waiting").alias("fairness_key"),
-        fn.explode("others").alias("other"),
-    ).select(
-        "queue",
-        "fairness_key",
-        fn.col("other.fairness_key").alias("served_key"),
-        fn.col("other.served").alias("served"),
+    return (
+        others.withColumn("place", fn.row_number().over(most))
+        .where(fn.col("place") <= top)
+        .drop("place")
+    )
+
+
+def _numbered(delayed: DataFrame) -> DataFrame:
+    """The keys asked for, each with a bit: as many as a number has."""
+    names = delayed.select("broker", "queue", "fairness_key").limit(_BITS).collect()
+    rows = [(*name, number) for number, name in enumerate(names)]
+    return delayed.sparkSession.createDataFrame(
+        rows, "broker string, queue string, fairness_key string, number int"
     )
 
 

@@ -26,12 +26,12 @@ _VARYING: Final = (
 
 
 def errors(events: DataFrame) -> DataFrame:
-    """One row per queue and kind of failure, the most frequent first."""
+    """One row per broker, queue and kind of failure, the most frequent first."""
     failures = events.where(fn.col("event").isin("nacked", "expired")).withColumn(
         "kind", fingerprint(fn.col("error"))
     )
     return (
-        failures.groupBy("queue", "kind")
+        failures.groupBy("broker", "queue", "kind")
         .agg(
             fn.count("*").alias("failures"),
             fn.count_if(fn.col("event") == "expired").alias("expired"),
@@ -41,10 +41,11 @@ def errors(events: DataFrame) -> DataFrame:
             fn.max("attempt").alias("attempts_max"),
             fn.min("ts").alias("first"),
             fn.max("ts").alias("last"),
-            fn.max_by("error", "seq").alias("latest"),
+            # Numbers begin again with every run: time goes before them.
+            fn.max_by("error", fn.struct("ts", "epoch", "seq")).alias("latest"),
         )
         .select(fn.substring(fn.sha2("kind", 256), 1, 8).alias("fingerprint"), "*")
-        .orderBy(fn.desc("failures"), "queue", "kind")
+        .orderBy(fn.desc("failures"), "broker", "queue", "kind")
     )
 
 

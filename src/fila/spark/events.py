@@ -7,6 +7,7 @@ what is read twice is left out by name, and no event has to be shuffled to be un
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fila.journal import files
+from fila.journal import files, versions
 from fila.journal.files import Stream
 from fila.journal.schema import arrow_schema, fitted, specification
 
@@ -61,8 +62,14 @@ def read_events(
     start: datetime | None = None,
     end: datetime | None = None,
     queue: str = "",
+    moved: bool = False,
+    needs: Collection[str] = (),
 ) -> DataFrame:
-    """Events with start <= ts < end, of one queue or of all; those of the broker as a whole too."""
+    """Events with start <= ts < end, of one queue or of all; those of the broker as a whole too.
+
+    `moved`: of one queue also what left it for another, told by the other's rows (dead letters).
+    `needs`: columns that parts of older brokers lack, and without which nothing can be said.
+    """
     hot = _hot(root)  # before the parts: what is sealed meanwhile is then seen there
     parts = covering(list_parts(spark, root))
     if not parts and not hot:
@@ -72,6 +79,7 @@ def read_events(
         )
     read = [part for part in parts if _within(part.date, start, end)]
     found: DataFrame | None = None
+    _check_versions(spark, read, needs)
     if read:
         found = spark.read.schema(events_schema()).parquet(*[part.path for part in read])
     if hot:
@@ -85,7 +93,10 @@ def read_events(
         found = found.where(fn.col("ts") >= fn.lit(start))
     if end is not None:
         found = found.where(fn.col("ts") < fn.lit(end))
-    return found.where(fn.col("queue").isin(queue, "")) if queue else found
+    if not queue:
+        return found
+    own = fn.col("queue").isin(queue, "")
+    return found.where(own | (fn.col("source_queue") == queue) if moved else own)
 
 
 def events_schema() -> StructType:
@@ -124,6 +135,17 @@ def covering(parts: list[Part]) -> list[Part]:
             continue
         kept.append(part)
     return kept
+
+
+def _check_versions(spark: SparkSession, parts: list[Part], needs: Collection[str]) -> None:
+    """One part of each run tells what all of them are."""
+    runs = {part[:2]: part.path for part in parts}
+    for path in runs.values():
+        name = path.rpartition("/")[2]
+        if "://" not in path:
+            versions.check(Path(path), needs)
+        elif needs:
+            versions.check_columns(name, spark.read.parquet(path).columns, needs)
 
 
 def _within(date: str, start: datetime | None, end: datetime | None) -> bool:

@@ -27,22 +27,26 @@ STEPS: Final = (
 
 
 def totals(events: DataFrame) -> DataFrame:
-    """Events per queue, key and kind."""
+    """Events per broker, queue, key and kind."""
     return (
         events.where(fn.col("event").isin(*STEPS))
-        .groupBy(_counted_in().alias("queue"), "fairness_key", "event")
+        .groupBy("broker", _counted_in().alias("queue"), "fairness_key", "event")
         .agg(fn.sum("events").alias("count"))
     )
 
 
-def funnel(events: DataFrame, by_key: bool = True) -> DataFrame:
-    """One row per queue (and key): how many took each step, and what part of the deliveries."""
-    group = ["queue", "fairness_key"] if by_key else ["queue"]
+def funnel(events: DataFrame, by_key: bool = True, queue: str = "") -> DataFrame:
+    """One row per queue (and key): how many took each step, and what part of the deliveries.
+
+    For one queue alone, `events` must have what moved away from it as well, which is told by
+    another's rows (`read_events` with `moved`)."""
+    group = ["broker", "queue", "fairness_key"] if by_key else ["broker", "queue"]
     steps = [_count(fn.col("event") == step).alias(step) for step in STEPS]
     first = (fn.col("event") == "delivered") & (fn.col("attempt") == 0)
     found = (
         events.where(fn.col("event").isin(*STEPS))
         .withColumn("queue", _counted_in())
+        .where(fn.col("queue") == queue if queue else fn.lit(True))
         .groupBy(*group)
         .agg(*steps, _count(first).alias("first_deliveries"))
     )

@@ -6,12 +6,13 @@ from its own next event, and of all keys from the next snapshot: until then a wi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as fn
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _FOR_EVER_US: Final = (1 << 62) - 1
 
@@ -42,25 +43,35 @@ def gaps_of(events: DataFrame) -> list[Gap]:
     )
     if not rows:
         return []
-    snapshots = [
-        (row["broker"], row["epoch"], row["at_us"])
-        for row in events.where(fn.col("event") == "snapshot")
+    snapshots: dict[tuple[str, int], list[int]] = {}
+    for row in (
+        events.where(fn.col("event") == "snapshot")
         .select("broker", "epoch", fn.unix_micros("ts").alias("at_us"))
         .distinct()
+        .orderBy("at_us")
         .collect()
-    ]
+    ):
+        snapshots.setdefault((row["broker"], row["epoch"]), []).append(row["at_us"])
     found = []
     for broker, epoch, _, start_us, end_us, lost in rows:
-        later = [at for b, e, at in snapshots if (b, e) == (broker, epoch) and at >= end_us]
-        found.append(Gap(broker, epoch, start_us, end_us, min(later, default=_FOR_EVER_US), lost))
+        taken = snapshots.get((broker, epoch), [])
+        at = bisect_left(taken, end_us)
+        known_us = taken[at] if at < len(taken) else _FOR_EVER_US
+        found.append(Gap(broker, epoch, start_us, end_us, known_us, lost))
     return found
 
 
-def incomplete(gaps: list[Gap], window_us: int) -> Column:
-    """Whether a window of (broker, epoch, window) is touched by a gap."""
-    touched = fn.lit(False)
-    for gap in gaps:
-        mine = (fn.col("broker") == gap.broker) & (fn.col("epoch") == gap.epoch)
+def touched(spark: SparkSession, gaps: list[Gap], window_us: int) -> DataFrame:
+    """Runs of windows that gaps touch, `first` to `last`; none of a broker's epoch overlap.
+
+    A table to join with, not a condition for each gap: a record may have thousands.
+    """
+    runs: list[tuple[str, int, int, int]] = []
+    for gap in sorted(gaps):
         first, last = gap.start_us // window_us, gap.known_us // window_us
-        touched = touched | (mine & fn.col("window").between(first, last))
-    return touched
+        before = runs[-1] if runs else None
+        if before is not None and before[:2] == (gap.broker, gap.epoch) and first <= before[3] + 1:
+            first, last = before[2], max(before[3], last)
+            runs.pop()
+        runs.append((gap.broker, gap.epoch, first, last))
+    return spark.createDataFrame(runs, "broker string, epoch long, first long, last long")

@@ -21,12 +21,13 @@ _US_PER_MS: Final = 1_000
 def latency(events: DataFrame) -> DataFrame:
     """One row per queue and key, the slowest first; times in milliseconds."""
     waits = events.where(fn.col("event") == "delivered").select(
+        "broker",
         "queue",
         "fairness_key",
         _micros("since").alias("wait"),
         _micros("enqueued_at").alias("age"),
     )
-    found = waits.groupBy("queue", "fairness_key").agg(
+    found = waits.groupBy("broker", "queue", "fairness_key").agg(
         fn.count("*").alias("deliveries"),
         fn.avg("wait").alias("wait_mean"),
         fn.percentile_approx("wait", list(PERCENTILES.values()), _ACCURACY).alias("waits"),
@@ -36,6 +37,7 @@ def latency(events: DataFrame) -> DataFrame:
     )
     names = list(enumerate(PERCENTILES))
     return found.select(
+        "broker",
         "queue",
         "fairness_key",
         "deliveries",
@@ -44,7 +46,7 @@ def latency(events: DataFrame) -> DataFrame:
         _ms(fn.col("wait_max")).alias("wait_max_ms"),
         *[_ms(fn.col("ages")[at]).alias(f"age_{name}_ms") for at, name in names],
         _ms(fn.col("age_max")).alias("age_max_ms"),
-    ).orderBy(fn.desc("wait_p99_ms"), "queue", "fairness_key")
+    ).orderBy(fn.desc("wait_p99_ms"), "broker", "queue", "fairness_key")
 
 
 def _micros(since: str) -> Column:

@@ -43,6 +43,7 @@ class Report:
     rows: Table | None = None
     frame: DataFrame | None = None  # the same rows, where Spark has them
     failed: bool = False
+    undecided: bool = False  # it should have a verdict, and there was not enough to go by
 
     @property
     def answer(self) -> Table:
@@ -55,7 +56,12 @@ def table_of(frame: DataFrame, name: str, said: str = "") -> Table:
 
 
 def as_document(report: Report) -> dict[str, Any]:
-    found: dict[str, Any] = {"report": report.name, "failed": report.failed, "said": report.said}
+    found: dict[str, Any] = {
+        "report": report.name,
+        "failed": report.failed,
+        "undecided": report.undecided,
+        "said": report.said,
+    }
     for one in report.tables:
         found[one.name] = one.documents()
     if report.rows is not None:
@@ -70,6 +76,10 @@ def as_csv(report: Report) -> str:
     for row in report.answer.rows:
         writer.writerow(["" if value is None else _plain(value) for value in row])
     return text.getvalue()
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def cell(value: Any) -> str | int | float:

@@ -3,8 +3,9 @@
 Owns the comparison, and the right to make it: first the record is replayed as it was, and if that
 does not give the recorded waits the record is not understood and nothing is compared.
 
-Each queue is replayed by itself, where Spark likes: a bucket that several queues share is taken for
-each one's own, which the calibration notices where it matters.
+Each queue of each broker is replayed by itself, with that broker's settings, where Spark likes: a
+bucket that several queues share is taken for each one's own, which the calibration notices where it
+matters.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ CHANGED: Final = "changed"
 TOLERANCE: Final = 0.10  # of the mean wait
 TOLERANCE_MS: Final = 5.0  # below this, differences are noise: a turn of the loop, a timer's delay
 SCHEMA: Final = (
-    "queue string, fairness_key string, scenario string, deliveries long, wait_mean_ms double, "
+    "broker string, queue string, fairness_key string, scenario string, deliveries long, "
+    "wait_mean_ms double, "
     "wait_p50_ms double, wait_p95_ms double, wait_p99_ms double, wait_max_ms double"
 )
 
@@ -45,19 +47,19 @@ def whatif(
     `settings` are events too: the config_changed ones, which may lie before the record. They tell
     the quantum the broker ran with, unless it is given.
     """
-    known = [
-        Setting(int(row["at_us"]), *row["reason"].split("=", 1))
-        for row in settings.where(fn.col("event") == "config_changed")
-        .select(fn.unix_micros("ts").alias("at_us"), "reason", "epoch", "seq")
-        .orderBy("epoch", "seq")
+    known: dict[str, list[Setting]] = {}
+    for row in (
+        settings.where(fn.col("event") == "config_changed")
+        .select("broker", fn.unix_micros("ts").alias("at_us"), "reason", "epoch", "seq")
+        .orderBy("broker", "epoch", "seq")
         .collect()
-    ]
-    quantum = quantum or quantum_of(known)
-    known = [one for one in known if one.key != QUANTUM]
+    ):
+        setting = Setting(int(row["at_us"]), *row["reason"].split("=", 1))
+        known.setdefault(row["broker"], []).append(setting)
     of_queues = events.where((fn.col("queue") != "") & ~fn.col("queue").endswith(".dlq"))
     return (
-        of_queues.select(*COLUMNS)
-        .groupBy("queue")
+        of_queues.select("broker", *COLUMNS)
+        .groupBy("broker", "queue")
         .applyInArrow(_replayed(known, changes, quantum), SCHEMA)
     )
 
@@ -71,7 +73,7 @@ def quantum_of(settings: list[Setting]) -> int:
 def calibration(waits: DataFrame) -> DataFrame:
     """Per queue: how far the replay is from the record, and whether it may be built upon."""
     pairs = (
-        waits.groupBy("queue", "fairness_key")
+        waits.groupBy("broker", "queue", "fairness_key")
         .pivot("scenario", [RECORDED, REPLAYED])
         .agg(fn.first("wait_mean_ms").alias("mean"), fn.first("deliveries").alias("deliveries"))
     )
@@ -79,7 +81,7 @@ def calibration(waits: DataFrame) -> DataFrame:
     count = fn.coalesce(f"{RECORDED}_deliveries", fn.lit(0))
     other = fn.coalesce(f"{REPLAYED}_deliveries", fn.lit(0))
     apart = fn.abs(fn.coalesce(recorded, fn.lit(0)) - fn.coalesce(replayed, fn.lit(0)))
-    by_queue = pairs.groupBy("queue").agg(
+    by_queue = pairs.groupBy("broker", "queue").agg(
         fn.sum(count).alias("recorded_deliveries"),
         fn.sum(other).alias("replayed_deliveries"),
         (fn.sum(recorded * count) / fn.sum(count)).alias("recorded_ms"),
@@ -92,6 +94,7 @@ def calibration(waits: DataFrame) -> DataFrame:
         missing <= TOLERANCE * fn.col("recorded_deliveries")
     )
     return by_queue.select(
+        "broker",
         "queue",
         "recorded_deliveries",
         "replayed_deliveries",
@@ -100,30 +103,35 @@ def calibration(waits: DataFrame) -> DataFrame:
         fn.round("apart_ms", 3).alias("apart_ms"),
         fn.round(allowed, 3).alias("allowed_ms"),
         fn.coalesce(trusted, fn.lit(False)).alias("trusted"),
-    ).orderBy("queue")
+    ).orderBy("broker", "queue")
 
 
 def _replayed(
-    settings: list[Setting], changes: Changes, quantum: int
+    settings: dict[str, list[Setting]], changes: Changes, quantum: int
 ) -> Callable[[pa.Table], pa.Table]:
     def of_queue(table: Any) -> Any:
-        queue = table["queue"][0].as_py()
-        trace = trace_of(queue, table, settings)
-        rows = _rows(queue, RECORDED, trace.waits_us)
-        rows += _rows(queue, REPLAYED, replay(trace, quantum))
+        broker, queue = table["broker"][0].as_py(), table["queue"][0].as_py()
+        told = settings.get(broker, [])
+        ran_with = quantum or quantum_of(told)
+        trace = trace_of(queue, table, [one for one in told if one.key != QUANTUM])
+        place = (broker, queue)
+        rows = _rows(place, RECORDED, trace.waits_us)
+        rows += _rows(place, REPLAYED, replay(trace, ran_with))
         if changes != Changes():
-            rows += _rows(queue, CHANGED, replay(trace, quantum, changes))
+            rows += _rows(place, CHANGED, replay(trace, ran_with, changes))
         return pa.Table.from_pylist(rows, schema=_ARROW)
 
     return of_queue
 
 
-def _rows(queue: str, scenario: str, waits_us: dict[str, list[int]]) -> list[dict[str, Any]]:
+def _rows(
+    place: tuple[str, str], scenario: str, waits_us: dict[str, list[int]]
+) -> list[dict[str, Any]]:
     found = []
     for key, waits in sorted(waits_us.items()):
         ms = np.array(waits) / 1000
         p50, p95, p99 = np.percentile(ms, (50, 95, 99))
-        row = (queue, key, scenario, len(waits), ms.mean(), p50, p95, p99, ms.max())
+        row = (*place, key, scenario, len(waits), ms.mean(), p50, p95, p99, ms.max())
         found.append(dict(zip(_ARROW.names, row, strict=True)))
     return found
 

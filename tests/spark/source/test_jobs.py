@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fila.cli.main import main
-from fila.spark.jobs.archive import Archived, archive
+from fila.spark.jobs.archive import Archived, archive, dated
 from fila.spark.jobs.submit import submission
 from tests.spark.source.conftest import fill, held, numbers, parquet_numbers
 
@@ -164,3 +164,18 @@ def test_a_new_project_runs(spark, client, queue, address, tmp_path, monkeypatch
     exec(compile((folder / "test_job.py").read_text(), "test_job.py", "exec"), test)
     test["test_letters_are_counted_and_mended"]()
     sys.modules.pop("job", None)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_the_day_of_an_archived_message_is_that_of_utc_in_every_zone(spark, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        moments = spark.sql(
+            "select timestamp_micros(1700006399999999L) enqueued_at, 1 ready_at, 2 state "
+            "union all select timestamp_micros(1700006400000000L), 1, 2"
+        )
+        days = sorted(str(row.date) for row in dated(moments).collect())
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert days == ["2023-11-14", "2023-11-15"]

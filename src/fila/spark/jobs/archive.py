@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LOOK_S: Final = 0.2
+_DAY_US: Final = 86_400 * 1_000_000
 
 
 class Archived(NamedTuple):
@@ -50,7 +51,9 @@ def archive(
 def dated(frame: DataFrame) -> DataFrame:
     """What is worth keeping of a message, and the day it was enqueued (UTC)."""
     kept = frame.drop("ready_at", "state")
-    return kept.withColumn("date", fn.to_date(fn.to_utc_timestamp("enqueued_at", "UTC")))
+    # Of the moment itself, so that the session's time zone does not matter.
+    day = fn.floor(fn.unix_micros("enqueued_at") / fn.lit(_DAY_US)).cast("int")
+    return kept.withColumn("date", fn.date_from_unix_date(day))
 
 
 def _watch(query: StreamingQuery, told: Callable[[Archived], None]) -> Archived:
