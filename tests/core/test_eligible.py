@@ -115,10 +115,10 @@ def test_the_count_is_right_or_unknown(steps: list[tuple[str, int]]) -> None:
     waiting: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(later, "TIMES", 8)
-        _follow(steps, times, found, waiting)
+        _compare_along(steps, times, found, waiting)
 
 
-def _follow(steps: list[tuple[str, int]], times: Times, found: Later, waiting: list[int]) -> None:
+def _compare_along(steps: list[tuple[str, int]], times: Times, found: Later, waiting: list[int]) -> None:
     now = 0
     for verb, number in steps:
         if verb == "add":
