@@ -11,7 +11,7 @@ from .turn_faults import TURN_FAULTS
 
 __all__ = ["COMPILED", "FAULTS", "SEEDS_MAX", "Fault", "fault", "first_caught", "planted"]
 
-SEEDS_MAX = 120  # within so many seeds every fault is noticed
+SEEDS_MAX = 400  # within so many seeds every fault is noticed
 
 
 def first_caught(one: Fault, seeds: int, look_inside: bool = True) -> Outcome | None:
