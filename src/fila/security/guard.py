@@ -16,10 +16,9 @@ from fila.security.permission import (
     ADMIN,
     ALL,
     KINDS,
+    Grants,
     Permission,
-    administers,
     fault_of,
-    grants,
 )
 
 _NO_ADMIN: Final = Rejection(FORBIDDEN, "key does not have admin permission")
@@ -77,29 +76,28 @@ class Guard:
 
     def permit(self, identity: Identity, kind: str, queue: str) -> Rejection | None:
         """Why the caller may not do this to the queue, if so."""
-        if identity.superadmin or grants(self._permissions(identity), kind, queue):
+        if identity.superadmin or self._grants(identity).allow(kind, queue):
             return None
         return Rejection(FORBIDDEN, f'no {kind} permission on queue "{queue}"')
 
     def permit_admin(self, identity: Identity, queue: str) -> Rejection | None:
         """Administer one queue."""
-        permissions = self._permissions(identity)
-        if identity.superadmin or grants(permissions, ADMIN, queue):
+        grants = self._grants(identity)
+        if identity.superadmin or grants.allow(ADMIN, queue):
             return None
-        if not any(one.kind == ADMIN for one in permissions):
+        if ADMIN not in grants.kinds:
             return _NO_ADMIN
         return Rejection(FORBIDDEN, f'no admin permission on queue "{queue}"')
 
     def permit_some(self, identity: Identity) -> Rejection | None:
         """Administer any queue at all."""
-        permissions = self._permissions(identity)
-        if identity.superadmin or any(one.kind == ADMIN for one in permissions):
+        if identity.superadmin or ADMIN in self._grants(identity).kinds:
             return None
         return _NO_ADMIN
 
     def permit_all(self, identity: Identity) -> Rejection | None:
         """Administer the broker: config and keys."""
-        if identity.superadmin or administers(self._permissions(identity), ALL):
+        if identity.superadmin or self._grants(identity).administer(ALL):
             return None
         return _NO_ADMIN
 
@@ -107,8 +105,8 @@ class Guard:
         """Whether a list of queues shows this one."""
         if identity.superadmin:
             return True
-        permissions = self._permissions(identity)
-        return any(grants(permissions, kind, queue) for kind in KINDS)
+        grants = self._grants(identity)
+        return any(grants.allow(kind, queue) for kind in KINDS)
 
     def may_create(self, identity: Identity, superadmin: bool) -> Rejection | None:
         refused = self.permit_all(identity)
@@ -127,8 +125,8 @@ class Guard:
         self, identity: Identity, id: str, wanted: tuple[Permission, ...]
     ) -> Rejection | None:
         """Grant only what lies inside the caller's own admin patterns, and take no more away."""
-        mine = self._permissions(identity)
-        if not identity.superadmin and not any(one.kind == ADMIN for one in mine):
+        mine = self._grants(identity)
+        if not identity.superadmin and ADMIN not in mine.kinds:
             return _NO_ADMIN
         for permission in wanted:
             fault = fault_of(permission)
@@ -138,7 +136,7 @@ class Guard:
             return None
         key = self.keyring.get(id)
         touched = wanted + (key.permissions if key is not None else ())
-        within = all(administers(mine, one.pattern) for one in touched)
+        within = all(mine.administer(one.pattern) for one in touched)
         if not within or (key is not None and key.superadmin):
             return Rejection(FORBIDDEN, "one or more permissions exceed the caller's admin scope")
         return None
@@ -154,9 +152,8 @@ class Guard:
             for key in self.keyring.all()
             if key.made_open
             and not key.expired(now_ms)
-            and (key.superadmin or administers(key.permissions, ALL))
+            and (key.superadmin or self.keyring.grants(key.id).administer(ALL))
         ]
 
-    def _permissions(self, identity: Identity) -> tuple[Permission, ...]:
-        key = self.keyring.get(identity.key_id) if identity.key_id else None
-        return key.permissions if key is not None else ()
+    def _grants(self, identity: Identity) -> Grants:
+        return self.keyring.grants(identity.key_id)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fila.security.permission import Permission
+from fila.security.permission import NOTHING, Grants, Permission
 
 NAME_BYTES_MAX = 255
 PERMISSIONS_MAX = 1_000
@@ -43,6 +43,7 @@ class Keyring:
     def __init__(self, stored: list[tuple[bytes, bytes]]) -> None:
         self._keys: dict[str, ApiKey] = {}
         self._by_digest: dict[str, str] = {}
+        self._grants: dict[str, Grants] = {}  # of keys that were asked about
         for _, value in stored:
             self._keep(_read(value))
 
@@ -56,6 +57,16 @@ class Keyring:
 
     def get(self, id: str) -> ApiKey | None:
         return self._keys.get(id)
+
+    def grants(self, id: str) -> Grants:
+        """What a key may do; nothing, when there is no such key."""
+        found = self._grants.get(id)
+        if found is None:
+            key = self._keys.get(id)
+            if key is None:
+                return NOTHING
+            found = self._grants[id] = Grants(key.permissions)
+        return found
 
     def all(self) -> list[ApiKey]:
         return sorted(self._keys.values(), key=lambda key: (key.created_ms, key.id))
@@ -78,6 +89,7 @@ class Keyring:
     def revoke(self, id: str) -> Row:
         key = self._keys.pop(id)
         del self._by_digest[key.digest]
+        self._grants.pop(id, None)
         return Row(b"key/" + id.encode(), None)
 
     def set_permissions(self, id: str, permissions: tuple[Permission, ...]) -> Row:
@@ -87,6 +99,7 @@ class Keyring:
 
     def _keep(self, key: ApiKey) -> None:
         self._keys[key.id] = key
+        self._grants.pop(key.id, None)
         self._by_digest[key.digest] = key.id
 
 

@@ -6,6 +6,7 @@ patterns   "orders" that queue; "orders.*" every queue whose name begins with "o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 PRODUCE: Final = "produce"
@@ -36,30 +37,54 @@ def fault_of(permission: Permission) -> str | None:
     return None
 
 
-def matches(pattern: str, queue: str) -> bool:
-    """Whether the pattern names this queue."""
-    if pattern == ALL:
-        return True
-    if pattern.endswith(".*"):
-        return queue.startswith(pattern[:-1])
-    return queue == pattern
+class Grants:
+    """What a key's permissions allow, found by name: the same cost for one of them and a thousand.
 
+    A pattern `orders.*` matches every name that begins with `orders.`, so a name is looked up with
+    everything that stands before one of its dots.
+    """
 
-def covers(wide: str, narrow: str) -> bool:
-    """Whether every queue that `narrow` names is named by `wide` too."""
-    if wide == ALL:
-        return True
-    if narrow == ALL:
+    __slots__ = ("_everywhere", "_named", "_within", "kinds")
+
+    def __init__(self, permissions: Iterable[Permission]) -> None:
+        self.kinds: set[str] = set()  # of which there is any
+        self._everywhere: set[str] = set()
+        self._named: set[Permission] = set()
+        self._within: set[Permission] = set()
+        for one in permissions:
+            kind, pattern = one
+            self.kinds.add(kind)
+            if pattern == ALL:
+                self._everywhere.add(kind)
+            elif pattern.endswith(".*"):
+                self._within.add(Permission(kind, pattern[:-1]))
+            else:
+                self._named.add(one)
+
+    def allow(self, kind: str, queue: str) -> bool:
+        """Whether a permission of this kind names the queue."""
+        if kind not in self.kinds:
+            return False
+        if kind in self._everywhere or (kind, queue) in self._named:
+            return True
+        return self._begins(kind, queue)
+
+    def administer(self, pattern: str) -> bool:
+        """Whether one admin permission names every queue that the pattern does."""
+        if ADMIN in self._everywhere:
+            return True
+        if pattern == ALL:
+            return False
+        return (ADMIN, pattern) in self._named or self._begins(ADMIN, pattern)
+
+    def _begins(self, kind: str, name: str) -> bool:
+        if self._within:
+            dot = name.find(".")
+            while dot >= 0:
+                if (kind, name[: dot + 1]) in self._within:
+                    return True
+                dot = name.find(".", dot + 1)
         return False
-    if wide.endswith(".*"):
-        return narrow.startswith(wide[:-1])
-    return wide == narrow
 
 
-def grants(permissions: tuple[Permission, ...], kind: str, queue: str) -> bool:
-    return any(one.kind == kind and matches(one.pattern, queue) for one in permissions)
-
-
-def administers(permissions: tuple[Permission, ...], pattern: str) -> bool:
-    """Whether one admin permission covers the whole pattern."""
-    return any(one.kind == ADMIN and covers(one.pattern, pattern) for one in permissions)
+NOTHING: Final = Grants(())
