@@ -118,7 +118,9 @@ def test_the_count_is_right_or_unknown(steps: list[tuple[str, int]]) -> None:
         _compare_along(steps, times, found, waiting)
 
 
-def _compare_along(steps: list[tuple[str, int]], times: Times, found: Later, waiting: list[int]) -> None:
+def _compare_along(
+    steps: list[tuple[str, int]], times: Times, found: Later, waiting: list[int]
+) -> None:
     now = 0
     for verb, number in steps:
         if verb == "add":
