@@ -19,6 +19,7 @@ from fila.core.rejection import Rejection
 from fila.edges import (
     failures,
     fibp_batches,
+    fibp_consumers,
     fibp_deliveries,
     fibp_handshake,
     fibp_messages,
@@ -76,8 +77,8 @@ class FibpConnection(asyncio.Protocol):
         self._close_timer: asyncio.TimerHandle | None = None
         self.session: Session | None = None
         # Consume request id → (queue, consumer id), and the reverse for deliveries.
-        self._consumers: dict[int, tuple[str, str]] = {}
-        self._requests: dict[str, int] = {}
+        self.consumers: dict[int, tuple[str, str]] = {}
+        self.consumer_requests: dict[str, int] = {}
 
     # --- the socket
 
@@ -142,17 +143,17 @@ class FibpConnection(asyncio.Protocol):
             self.fail_soon(error)
 
     def _deliver(self, delivery: Delivery) -> None:
-        request_id = self._requests.get(delivery.consumer.id)
+        request_id = self.consumer_requests.get(delivery.consumer.id)
         if request_id is None:
             return
-        body = fibp_deliveries.encode(self._consumers[request_id][0], delivery, self._lane_fields)
+        body = fibp_deliveries.encode(self.consumers[request_id][0], delivery, self._lane_fields)
         self._frame(op.DELIVERY, request_id, body, self._out.append)
 
     def consumer_ended(self, consumer: str, why: Rejection) -> None:
-        request_id = self._requests.pop(consumer, None)
+        request_id = self.consumer_requests.pop(consumer, None)
         self._open_session().forget(consumer)
         if request_id is not None:
-            del self._consumers[request_id]
+            del self.consumers[request_id]
             try:
                 error = bodies.Error(why.code, clipped(why.message), {})
                 self._frame(op.ERROR, request_id, layouts.encode(error), self._out.append)
@@ -301,9 +302,9 @@ class FibpConnection(asyncio.Protocol):
             elif opcode == op.HANDSHAKE:
                 fibp_handshake.handshake(self, self._open_session(), request_id, body)
             elif opcode == op.CONSUME:
-                self._consume(request_id, body)
+                fibp_consumers.consume(self, self._open_session(), request_id, body)
             elif opcode == op.CANCEL_CONSUME:
-                self._cancel(request_id)
+                fibp_consumers.cancel(self, self._open_session(), request_id)
             elif opcode == op.PING:
                 self.reply(op.PONG, request_id, b"")
             elif opcode == op.DISCONNECT:
@@ -344,32 +345,6 @@ class FibpConnection(asyncio.Protocol):
     def consumers_allowed(self) -> int:
         return self._port.allowed(self.limits.consumers_max, self.broker.consumers())
 
-    def _consume(self, request_id: int, body: bytes) -> None:
-        request = layouts.decode(bodies.Consume, body)
-        if request_id in self._consumers:
-            text = f"request {request_id} is a consumer already; use another request id"
-            self.refuse(request_id, Rejection(errors.INVALID_FRAME, text), {})
-            return
-        session = self._open_session()
-        crowded = session.too_many_consumers(self.consumers_allowed())
-        if crowded is not None:
-            self.refuse(request_id, Rejection(errors.INVALID_CONFIG_VALUE, crowded), {})
-            return
-        consumer = session.consume(request.queue, request.prefetch or 0)
-        if isinstance(consumer, Rejection):
-            self.refuse(request_id, consumer, {})
-            return
-        self._consumers[request_id] = (request.queue, consumer)
-        self._requests[consumer] = request_id
-        self.reply(op.CONSUME_OK, request_id, layouts.encode(bodies.ConsumeOk(consumer)))
-
-    def _cancel(self, request_id: int) -> None:
-        found = self._consumers.pop(request_id, None)
-        if found is not None:
-            _, consumer = found
-            self._requests.pop(consumer, None)
-            self._open_session().leave(consumer)
-
     # --- who is there
 
     def expelled(self, why: Rejection) -> None:
@@ -407,8 +382,8 @@ class FibpConnection(asyncio.Protocol):
         if self._state is not State.CLOSED:
             self._state = State.CLOSED
             # From here on no delivery would arrive: consumers end now, not with the socket.
-            self._consumers.clear()
-            self._requests.clear()
+            self.consumers.clear()
+            self.consumer_requests.clear()
             self._open_session().leave_all(release=False)
             self._forget_inbound()
             self.broker.begin()
