@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fila.client import errors
     from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage, AsyncReceipt
     from fila.client.browsing import BrowsedMessage, Page, Snapshot
-    from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
+    from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
     from fila.client.errors import (
         ApiKeyNotFoundError,
         BatchError,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "fila.client.aio": ("AsyncConsumer", "AsyncFilaClient", "AsyncMessage", "AsyncReceipt"),
     "fila.client.browsing": ("BrowsedMessage", "Page", "Snapshot"),
-    "fila.client.calls": ("Acl", "ApiKey", "QueueList", "QueueStats"),
+    "fila.client.calls": ("Acl", "ApiKey", "Caller", "QueueList", "QueueStats"),
     "fila.client.errors": (
         "ApiKeyNotFoundError",
         "BatchError",
@@ -127,6 +127,7 @@ __all__ = [
     "BatchNotFoundError",
     "BrowseRange",
     "BrowsedMessage",
+    "Caller",
     "ClientClosedError",
     "ClientOptions",
     "ConnectFailedError",

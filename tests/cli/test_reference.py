@@ -41,6 +41,7 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
     fila("config", "set", "throttle.listed", "1,5")
     commands = {
         "version": (),
+        "whoami": (),
         "context list": (),
         "queue create": ("listed", "--on-enqueue", SCRIPT),
         "enqueue": ("listed", "--payload", "x"),

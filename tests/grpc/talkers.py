@@ -134,6 +134,9 @@ class Talker(Protocol):
     def limits(self) -> list[Any]:
         """Objects with name, used, max and reached."""
 
+    def who_am_i(self) -> Any:
+        """An object with version, form, auth, key_id, name, is_superadmin and permissions."""
+
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None: ...
 
     def get_acl(self, key_id: str) -> tuple[bool, list[tuple[str, str]]]: ...
@@ -284,6 +287,10 @@ class FibpTalker(_Closing):
     def limits(self) -> list[Any]:
         with fibp_faults():
             return list(self.peer.request(bodies.GetLimits(), bodies.GetLimitsResult).limits)
+
+    def who_am_i(self) -> Any:
+        with fibp_faults():
+            return self.peer.request(bodies.WhoAmI(), bodies.WhoAmIResult)
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
         wanted = tuple(bodies.Permission(*one) for one in permissions)
@@ -458,6 +465,10 @@ class GrpcTalker(_Closing):
     def limits(self) -> list[Any]:
         with grpc_faults():
             return list(self.client.call("GetLimits", admin_pb2.GetLimitsRequest()).limits)
+
+    def who_am_i(self) -> Any:
+        with grpc_faults():
+            return self.client.call("WhoAmI", admin_pb2.WhoAmIRequest())
 
     def set_acl(self, key_id: str, *permissions: tuple[str, str]) -> None:
         with grpc_faults():

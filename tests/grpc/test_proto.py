@@ -84,6 +84,8 @@ FIELDS = {
     "GetLimitsRequest": "",
     "GetLimitsResponse": "limits",
     "LimitUse": "name used max reached",
+    "WhoAmIRequest": "",
+    "WhoAmIResponse": "version form auth key_id name expires_at_ms is_superadmin permissions",
     "GetAclRequest": "key_id",
     "GetAclResponse": "key_id permissions is_superadmin",
     "EnqueueWithRequest": "messages",

@@ -221,7 +221,10 @@ EITHER = {
 LISTING = {
     "ListQueues": Operation(
         lambda talker, world: talker.queues(), "admin", "{queue}", lambda found: len(found) > 0
-    )
+    ),
+    "WhoAmI": Operation(
+        lambda talker, world: talker.who_am_i(), "admin", "{queue}", lambda me: me.auth
+    ),
 }
 EVERYTHING = OPERATIONS | LISTING | EITHER
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from fila import __version__
 from fila.core.rejection import OK, Rejection, invalid_value
+from fila.distribution import form
 from fila.security.keyring import NAME_BYTES_MAX, PERMISSIONS_MAX
 from fila.security.permission import Permission
 from fila.wire import bodies as b
@@ -84,10 +86,22 @@ def get_acl(session: Session, request: b.GetAcl) -> b.GetAclResult | Rejection:
     return b.GetAclResult(OK, found.id, found.superadmin, permissions)
 
 
+def who_am_i(session: Session, request: b.WhoAmI) -> b.WhoAmIResult:
+    """The caller's own key, which it may see without any permission."""
+    guard, (key_id, superadmin, label) = session.guard, session.identity
+    key = guard.keyring.get(key_id) if key_id else None
+    name, expires_ms = (key.name, key.expires_ms) if key is not None else (label, 0)
+    permissions = tuple([b.Permission(*one) for one in key.permissions]) if key else ()
+    return b.WhoAmIResult(
+        OK, __version__, form(), guard.enabled, key_id, name, expires_ms, superadmin, permissions
+    )
+
+
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.CreateApiKey: create_api_key,
     b.RevokeApiKey: revoke_api_key,
     b.ListApiKeys: list_api_keys,
     b.SetAcl: set_acl,
     b.GetAcl: get_acl,
+    b.WhoAmI: who_am_i,
 }

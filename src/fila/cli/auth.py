@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import UTC, datetime
 
 from fila.cli import connection
 from fila.cli.durations import seconds
 from fila.cli.failure import usage
 from fila.cli.options import Subparsers, command, verbs
-from fila.cli.output import say, say_json, shown, table
+from fila.cli.output import moment, say, say_json, shown, table
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -128,7 +127,7 @@ def _list(args: argparse.Namespace) -> int:
         say("No API keys found.")
     else:
         rows = [
-            (key.key_id, key.name, _day(key.created_at_ms), _day(key.expires_at_ms) or "never",
+            (key.key_id, key.name, moment(key.created_at_ms), moment(key.expires_at_ms) or "never",
              "yes" if key.is_superadmin else "no")
             for key in keys
         ]  # fmt: skip
@@ -203,7 +202,3 @@ def _permission(text: str) -> tuple[str, str]:
     if not colon:
         raise usage(f'"{text}" is not kind:pattern, for example produce:orders')
     return kind, pattern
-
-
-def _day(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if ms else ""

@@ -53,7 +53,9 @@ def target(args: argparse.Namespace) -> Target:
     return found
 
 
-def open_client(args: argparse.Namespace, *, reconnect: bool = False) -> FilaClient:
+def open_client(
+    args: argparse.Namespace, *, reconnect: bool = False, connect_timeout_s: float = 10.0
+) -> FilaClient:
     """A connected client for use in a `with` statement."""
     # The SDK costs more to import than all of the CLI; --help must not pay for it.
     from fila.client.address import parse_address
@@ -78,6 +80,7 @@ def open_client(args: argparse.Namespace, *, reconnect: bool = False) -> FilaCli
             tls_key=where.tls_key,
             api_key=where.api_key,
             reconnect=reconnect,
+            connect_timeout=connect_timeout_s,
         )
     except ConnectFailedError as error:
         raise _unreachable(where, str(error)) from error

@@ -33,6 +33,7 @@ from fila.cli import (
     stats,
     top,
     version,
+    whoami,
 )
 from fila.cli.options import HelpFormat, Parser, add_common_everywhere
 
@@ -52,6 +53,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "journal": journal,
     "pipeline": pipeline,
     "context": context,
+    "whoami": whoami,
     "ping": ping,
     "demo": demo,
     "completion": completion,

@@ -54,6 +54,13 @@ def duration(ms: float) -> str:
     return f"{hours} h {minutes} min"
 
 
+def moment(ms: int) -> str:
+    """A point in time, in UTC; nothing for 0, which is never."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if ms else ""
+
+
 def count_of(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 

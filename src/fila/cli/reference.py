@@ -152,14 +152,24 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".tls_key",
         ".api_key_set",
     ),
-    "version": ("version",),
+    "whoami": (
+        "auth",
+        "key_id",
+        "name",
+        "expires_at_ms",
+        "is_superadmin",
+        "permissions",
+    ),
+    "version": ("version", "server"),
 }
 
 _AFTER_FIELDS: Final = """
 `payload` is null when the message is not text; `payload_base64` is always exact. `settled` is
 `ack`, `nack` or, with `--peek-only`, null. A `value` of null is a setting that is not set.
 `fila stats QUEUE` prints what `fila queue inspect` does; `batches` are the open lease batches by
-stream.
+stream. `permissions` are objects with `kind` and `pattern`. `server` has `addr` and either
+`version` and `form`, or an `error`; `fila version --verbose` adds `form`, `python`, `platform` and
+`engines`.
 
 """
 

@@ -56,6 +56,19 @@ class Acl(NamedTuple):
     permissions: tuple[Permission, ...]
 
 
+class Caller(NamedTuple):
+    """Who the caller is to the broker, and which release that is."""
+
+    version: str
+    form: str  # compiled or pure
+    auth: bool  # whether the broker asks for keys
+    key_id: str  # empty: the bootstrap key, or no key
+    name: str
+    expires_at_ms: int  # 0: never
+    is_superadmin: bool
+    permissions: tuple[Permission, ...]
+
+
 class Call(Generic[T]):
     """A request, the type of its result, and how the result becomes the method's answer."""
 
@@ -190,6 +203,10 @@ def set_acl(key_id: str, permissions: Iterable[tuple[str, str]]) -> Call[None]:
 
 def get_acl(key_id: str) -> Call[Acl]:
     return call_of(b.GetAcl(key_id), lambda r: Acl(r.key_id, r.is_superadmin, r.permissions))
+
+
+def who_am_i() -> Call[Caller]:
+    return call_of(b.WhoAmI(), lambda r: Caller(*r[1:]))
 
 
 def _nothing(result: Any) -> None:

@@ -299,6 +299,22 @@ class GetLimitsResult(NamedTuple):
     limits: tuple[LimitUse, ...] = ()
 
 
+class WhoAmI(NamedTuple):
+    """Who the caller is to the broker, what it may do, and which release the broker is."""
+
+
+class WhoAmIResult(NamedTuple):
+    code: int
+    version: str = ""
+    form: str = ""
+    auth: bool = False
+    key_id: str = ""
+    name: str = ""
+    expires_at_ms: int = 0
+    is_superadmin: bool = False
+    permissions: tuple[Permission, ...] = ()
+
+
 class Error(NamedTuple):
     code: int
     message: str

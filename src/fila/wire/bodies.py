@@ -57,6 +57,8 @@ from fila.wire.admin_bodies import SetAclResult as SetAclResult
 from fila.wire.admin_bodies import SetConfig as SetConfig
 from fila.wire.admin_bodies import SetConfigResult as SetConfigResult
 from fila.wire.admin_bodies import ThrottleKeyStats as ThrottleKeyStats
+from fila.wire.admin_bodies import WhoAmI as WhoAmI
+from fila.wire.admin_bodies import WhoAmIResult as WhoAmIResult
 
 
 class Handshake(NamedTuple):

@@ -82,6 +82,8 @@ GET_ACL: Final = 0xE5
 GET_ACL_RESULT: Final = 0xE4
 GET_LIMITS: Final = 0x3C
 GET_LIMITS_RESULT: Final = 0x3D
+WHO_AM_I: Final = 0x3E
+WHO_AM_IRESULT: Final = 0x3F
 ERROR: Final = 0xFE
 
 NAMES: Final[dict[int, str]] = {
@@ -160,6 +162,8 @@ NAMES: Final[dict[int, str]] = {
     GET_ACL_RESULT: "GetAclResult",
     GET_LIMITS: "GetLimits",
     GET_LIMITS_RESULT: "GetLimitsResult",
+    WHO_AM_I: "WhoAmI",
+    WHO_AM_IRESULT: "WhoAmIResult",
     ERROR: "Error",
 }
 
@@ -201,6 +205,7 @@ REPLY_TO: Final[dict[int, int]] = {
     SET_ACL: SET_ACL_RESULT,
     GET_ACL: GET_ACL_RESULT,
     GET_LIMITS: GET_LIMITS_RESULT,
+    WHO_AM_I: WHO_AM_IRESULT,
 }
 
 # Either side may send these at any time after the handshake.

@@ -8,9 +8,9 @@ Owns names, numbers, fields, permissions and texts. From here are made:
 - the SDK's calls (`client/calls.py`), `spec/operations.json` and the tables of `spec/fibp.md`.
 
 `CONTRIBUTING.md` describes how to add an operation. Numbers for administration grow downward (next
-free: 0xE3), for messages upward (next free: 0x2E), for explanations and pauses upward (next free:
-0x3C); 0x40-0x5F belong to the cluster. A number once given is never reused. Fields are added at
-the end, as `optional …`, and never removed or reordered.
+free: 0xE3), for messages upward (next free: 0x2E); 0x30-0x3F, explanations, pauses and what the
+broker tells of itself, are all given; 0x40-0x5F belong to the cluster. A number once given is never
+reused. Fields are added at the end, as `optional …`, and never removed or reordered.
 """
 
 from typing import Final
@@ -362,6 +362,26 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         permission=ADMIN,
         on=BROKER,
         action="limits",
+        repeatable=True,
+    ),
+    Operation(
+        "WhoAmI",
+        0x3E,
+        0x3F,
+        "Who the caller is to the broker, what it may do, and which release the broker is.",
+        {},
+        {
+            "code": "u8",
+            "version": "string",
+            "form": "string",
+            "auth": "bool",
+            "key_id": "string",
+            "name": "string",
+            "expires_at_ms": "u64",
+            "is_superadmin": "bool",
+            "permissions": "Permission[u16]",
+        },
+        action="who am I",
         repeatable=True,
     ),
     Notice(

@@ -1081,6 +1081,66 @@ func (m *GetLimitsResult) decode(d *Decoder) {
 	}
 }
 
+// WhoAmI is the body of opcode 0x3E.
+type WhoAmI struct {
+}
+
+// Opcode tells which operation the body belongs to.
+func (*WhoAmI) Opcode() uint8 { return OpWhoAmI }
+
+func (*WhoAmI) encode(*Encoder) {}
+
+func (*WhoAmI) decode(*Decoder) {}
+
+// WhoAmIResult is the body of opcode 0x3F.
+type WhoAmIResult struct {
+	Code         uint8        `wire:"code"`
+	Version      string       `wire:"version"`
+	Form         string       `wire:"form"`
+	Auth         bool         `wire:"auth"`
+	KeyID        string       `wire:"key_id"`
+	Name         string       `wire:"name"`
+	ExpiresAtMs  uint64       `wire:"expires_at_ms"`
+	IsSuperadmin bool         `wire:"is_superadmin"`
+	Permissions  []Permission `wire:"permissions"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*WhoAmIResult) Opcode() uint8 { return OpWhoAmIResult }
+
+func (m *WhoAmIResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.String("version", m.Version)
+	e.String("form", m.Form)
+	e.Bool(m.Auth)
+	e.String("key_id", m.KeyID)
+	e.String("name", m.Name)
+	e.U64(m.ExpiresAtMs)
+	e.Bool(m.IsSuperadmin)
+	e.countU16("permissions", len(m.Permissions))
+	for i := range m.Permissions {
+		m.Permissions[i].encode(e)
+	}
+}
+
+func (m *WhoAmIResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Version = d.String("version")
+	m.Form = d.String("form")
+	m.Auth = d.Bool("auth")
+	m.KeyID = d.String("key_id")
+	m.Name = d.String("name")
+	m.ExpiresAtMs = d.U64("expires_at_ms")
+	m.IsSuperadmin = d.Bool("is_superadmin")
+	m.Permissions = make([]Permission, d.countU16("permissions", 4))
+	for i := range m.Permissions {
+		m.Permissions[i].decode(d)
+		if d.within("permissions", i) {
+			return
+		}
+	}
+}
+
 // GetAclResult is the body of opcode 0xE4.
 type GetAclResult struct {
 	Code         uint8        `wire:"code"`

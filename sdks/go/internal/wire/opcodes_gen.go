@@ -53,6 +53,8 @@ const (
 	OpPurgeResult        uint8 = 0x3B
 	OpGetLimits          uint8 = 0x3C
 	OpGetLimitsResult    uint8 = 0x3D
+	OpWhoAmI             uint8 = 0x3E
+	OpWhoAmIResult       uint8 = 0x3F
 	OpGetAclResult       uint8 = 0xE4
 	OpGetAcl             uint8 = 0xE5
 	OpSetAclResult       uint8 = 0xE6
@@ -132,6 +134,8 @@ var operations = map[uint8]operation{
 	OpPurgeResult:        {name: "PurgeResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PurgeResult{} }},
 	OpGetLimits:          {name: "GetLimits", fromClient: true, fromServer: false, reply: OpGetLimitsResult, body: func() Body { return &GetLimits{} }},
 	OpGetLimitsResult:    {name: "GetLimitsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetLimitsResult{} }},
+	OpWhoAmI:             {name: "WhoAmI", fromClient: true, fromServer: false, reply: OpWhoAmIResult, body: func() Body { return &WhoAmI{} }},
+	OpWhoAmIResult:       {name: "WhoAmIResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &WhoAmIResult{} }},
 	OpGetAclResult:       {name: "GetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetAclResult{} }},
 	OpGetAcl:             {name: "GetAcl", fromClient: true, fromServer: false, reply: OpGetAclResult, body: func() Body { return &GetAcl{} }},
 	OpSetAclResult:       {name: "SetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetAclResult{} }},

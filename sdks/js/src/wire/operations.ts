@@ -59,6 +59,8 @@ export const Opcode = {
   PurgeResult: 0x3b,
   GetLimits: 0x3c,
   GetLimitsResult: 0x3d,
+  WhoAmI: 0x3e,
+  WhoAmIResult: 0x3f,
   GetAclResult: 0xe4,
   GetAcl: 0xe5,
   SetAclResult: 0xe6,
@@ -1621,6 +1623,64 @@ export const GetLimitsResult: Operation<GetLimitsResult> = {
   },
 };
 
+export type WhoAmI = Readonly<Record<never, never>>;
+
+export const WhoAmI: Operation<WhoAmI> = {
+  name: 'WhoAmI',
+  opcode: 0x3e,
+  sender: 'client',
+  reply: Opcode.WhoAmIResult,
+  encode(): void {
+    // No body.
+  },
+  decode(): WhoAmI {
+    return {};
+  },
+};
+
+export interface WhoAmIResult {
+  readonly code: number;
+  readonly version: string;
+  readonly form: string;
+  readonly auth: boolean;
+  readonly keyId: string;
+  readonly name: string;
+  readonly expiresAtMs: bigint;
+  readonly isSuperadmin: boolean;
+  readonly permissions: readonly Permission[];
+}
+
+export const WhoAmIResult: Operation<WhoAmIResult> = {
+  name: 'WhoAmIResult',
+  opcode: 0x3f,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: WhoAmIResult): void {
+    out.u8(body.code, 'code');
+    out.string(body.version, 'version');
+    out.string(body.form, 'form');
+    out.bool(body.auth, 'auth');
+    out.string(body.keyId, 'key_id');
+    out.string(body.name, 'name');
+    out.u64(body.expiresAtMs, 'expires_at_ms');
+    out.bool(body.isSuperadmin, 'is_superadmin');
+    out.list(body.permissions, 'u16', Permission.encode);
+  },
+  decode(from: Reader): WhoAmIResult {
+    return {
+      code: from.u8('code'),
+      version: from.string('version'),
+      form: from.string('form'),
+      auth: from.bool('auth'),
+      keyId: from.string('key_id'),
+      name: from.string('name'),
+      expiresAtMs: from.u64('expires_at_ms'),
+      isSuperadmin: from.bool('is_superadmin'),
+      permissions: from.list('permissions', 'u16', Permission),
+    };
+  },
+};
+
 export interface GetAclResult {
   readonly code: number;
   readonly keyId: string;
@@ -2306,6 +2366,8 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0x3b, PurgeResult as Operation<never>],
   [0x3c, GetLimits as Operation<never>],
   [0x3d, GetLimitsResult as Operation<never>],
+  [0x3e, WhoAmI as Operation<never>],
+  [0x3f, WhoAmIResult as Operation<never>],
   [0xe4, GetAclResult as Operation<never>],
   [0xe5, GetAcl as Operation<never>],
   [0xe6, SetAclResult as Operation<never>],

@@ -1313,6 +1313,74 @@ impl Body for GetLimitsResult {
     const OPCODE: u8 = super::opcode::GET_LIMITS_RESULT;
 }
 
+/// The operation WhoAmI.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct WhoAmI {}
+
+impl Record for WhoAmI {
+    const LEAST: usize = 0;
+
+    fn encode(&self, _e: &mut Encoder) {}
+
+    fn decode(_d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(WhoAmI {})
+    }
+}
+
+impl Body for WhoAmI {
+    const OPCODE: u8 = super::opcode::WHO_AM_I;
+}
+
+/// The operation WhoAmIResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct WhoAmIResult {
+    pub code: u8,
+    pub version: String,
+    pub form: String,
+    pub auth: bool,
+    pub key_id: String,
+    pub name: String,
+    pub expires_at_ms: u64,
+    pub is_superadmin: bool,
+    pub permissions: Vec<Permission>,
+}
+
+impl Record for WhoAmIResult {
+    const LEAST: usize = 21;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.string("version", &self.version);
+        e.string("form", &self.form);
+        e.bool(self.auth);
+        e.string("key_id", &self.key_id);
+        e.string("name", &self.name);
+        e.u64(self.expires_at_ms);
+        e.bool(self.is_superadmin);
+        e.list_u16("permissions", &self.permissions);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(WhoAmIResult {
+            code: d.u8("code")?,
+            version: d.string("version")?,
+            form: d.string("form")?,
+            auth: d.bool("auth")?,
+            key_id: d.string("key_id")?,
+            name: d.string("name")?,
+            expires_at_ms: d.u64("expires_at_ms")?,
+            is_superadmin: d.bool("is_superadmin")?,
+            permissions: d.list_u16("permissions")?,
+        })
+    }
+}
+
+impl Body for WhoAmIResult {
+    const OPCODE: u8 = super::opcode::WHO_AM_I_RESULT;
+}
+
 /// The operation GetAclResult.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]

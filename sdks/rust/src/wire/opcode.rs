@@ -100,6 +100,10 @@ pub const PURGE_RESULT: u8 = 0x3B;
 pub const GET_LIMITS: u8 = 0x3C;
 /// GetLimitsResult.
 pub const GET_LIMITS_RESULT: u8 = 0x3D;
+/// WhoAmI.
+pub const WHO_AM_I: u8 = 0x3E;
+/// WhoAmIResult.
+pub const WHO_AM_I_RESULT: u8 = 0x3F;
 /// GetAclResult.
 pub const GET_ACL_RESULT: u8 = 0xE4;
 /// GetAcl.
@@ -220,6 +224,8 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         PURGE_RESULT => ("PurgeResult", false, true, None),
         GET_LIMITS => ("GetLimits", true, false, Some(GET_LIMITS_RESULT)),
         GET_LIMITS_RESULT => ("GetLimitsResult", false, true, None),
+        WHO_AM_I => ("WhoAmI", true, false, Some(WHO_AM_I_RESULT)),
+        WHO_AM_I_RESULT => ("WhoAmIResult", false, true, None),
         GET_ACL_RESULT => ("GetAclResult", false, true, None),
         GET_ACL => ("GetAcl", true, false, Some(GET_ACL_RESULT)),
         SET_ACL_RESULT => ("SetAclResult", false, true, None),

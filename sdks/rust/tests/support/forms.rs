@@ -49,6 +49,8 @@ record!(Purge { queue, fairness_key });
 record!(PurgeResult { code, purged });
 record!(GetLimits {});
 record!(GetLimitsResult { code, limits });
+record!(WhoAmI {});
+record!(WhoAmIResult { code, version, form, auth, key_id, name, expires_at_ms, is_superadmin, permissions });
 record!(GetAclResult { code, key_id, is_superadmin, permissions, message });
 record!(GetAcl { key_id });
 record!(SetAclResult { code, message });
@@ -179,6 +181,8 @@ pub fn forms(opcode: u8) -> Option<Form> {
         59 => form::<PurgeResult>(),
         60 => form::<GetLimits>(),
         61 => form::<GetLimitsResult>(),
+        62 => form::<WhoAmI>(),
+        63 => form::<WhoAmIResult>(),
         228 => form::<GetAclResult>(),
         229 => form::<GetAcl>(),
         230 => form::<SetAclResult>(),

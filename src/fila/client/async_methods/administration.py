@@ -8,7 +8,7 @@ from typing import Any
 
 from fila.client import calls
 from fila.client.async_methods.shell import AsyncShell
-from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
+from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
 from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
 
 
@@ -126,3 +126,7 @@ class AsyncAdministration(AsyncShell):
         """What is used of each limit that all clients of the broker share."""
         call = calls.call_of(GetLimits(), lambda r: list(r.limits))
         return await self._call(call, timeout)
+
+    async def who_am_i(self, *, timeout: float | None = None) -> Caller:
+        """Who the broker takes this client for, what it may do, and the broker's release."""
+        return await self._call(calls.who_am_i(), timeout)

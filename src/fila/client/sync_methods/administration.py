@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fila.client import calls
-from fila.client.calls import Acl, ApiKey, QueueList, QueueStats
+from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
 from fila.client.sync_methods.shell import Shell
 from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
 
@@ -119,3 +119,7 @@ class Administration(Shell):
         """What is used of each limit that all clients of the broker share."""
         call = calls.call_of(GetLimits(), lambda r: list(r.limits))
         return self._call(call, timeout)
+
+    def who_am_i(self, *, timeout: float | None = None) -> Caller:
+        """Who the broker takes this client for, what it may do, and the broker's release."""
+        return self._call(calls.who_am_i(), timeout)

@@ -55,6 +55,8 @@ module Fila
       PURGE_RESULT = 0x3B
       GET_LIMITS = 0x3C
       GET_LIMITS_RESULT = 0x3D
+      WHO_AM_I = 0x3E
+      WHO_AM_IRESULT = 0x3F
       GET_ACL_RESULT = 0xE4
       GET_ACL = 0xE5
       SET_ACL_RESULT = 0xE6
@@ -135,6 +137,8 @@ module Fila
       Op::PURGE_RESULT => "PurgeResult",
       Op::GET_LIMITS => "GetLimits",
       Op::GET_LIMITS_RESULT => "GetLimitsResult",
+      Op::WHO_AM_I => "WhoAmI",
+      Op::WHO_AM_IRESULT => "WhoAmIResult",
       Op::GET_ACL_RESULT => "GetAclResult",
       Op::GET_ACL => "GetAcl",
       Op::SET_ACL_RESULT => "SetAclResult",
@@ -188,6 +192,7 @@ module Fila
       Op::RESUME_KEY => Op::RESUME_KEY_RESULT,
       Op::PURGE => Op::PURGE_RESULT,
       Op::GET_LIMITS => Op::GET_LIMITS_RESULT,
+      Op::WHO_AM_I => Op::WHO_AM_IRESULT,
       Op::GET_ACL => Op::GET_ACL_RESULT,
       Op::SET_ACL => Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS => Op::LIST_API_KEYS_RESULT,
@@ -231,6 +236,7 @@ module Fila
       Op::RESUME_KEY_RESULT,
       Op::PURGE_RESULT,
       Op::GET_LIMITS_RESULT,
+      Op::WHO_AM_IRESULT,
       Op::GET_ACL_RESULT,
       Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS_RESULT,
@@ -299,6 +305,8 @@ module Fila
       "PurgeResult" => [[:code, :u8].freeze, [:purged, :u64].freeze].freeze,
       "GetLimits" => [].freeze,
       "GetLimitsResult" => [[:code, :u8].freeze, [:limits, :list, :u16, "LimitUse"].freeze].freeze,
+      "WhoAmI" => [].freeze,
+      "WhoAmIResult" => [[:code, :u8].freeze, [:version, :string].freeze, [:form, :string].freeze, [:auth, :bool].freeze, [:key_id, :string].freeze, [:name, :string].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze].freeze,
       "GetAclResult" => [[:code, :u8].freeze, [:key_id, :string].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze, [:message, :optional, :string].freeze].freeze,
       "GetAcl" => [[:key_id, :string].freeze].freeze,
       "SetAclResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,

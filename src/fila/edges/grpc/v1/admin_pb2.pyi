@@ -369,3 +369,27 @@ class LimitUse(_message.Message):
     max: int
     reached: int
     def __init__(self, name: _Optional[str] = ..., used: _Optional[int] = ..., max: _Optional[int] = ..., reached: _Optional[int] = ...) -> None: ...
+
+class WhoAmIRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WhoAmIResponse(_message.Message):
+    __slots__ = ("version", "form", "auth", "key_id", "name", "expires_at_ms", "is_superadmin", "permissions")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    AUTH_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    IS_SUPERADMIN_FIELD_NUMBER: _ClassVar[int]
+    PERMISSIONS_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    form: str
+    auth: bool
+    key_id: str
+    name: str
+    expires_at_ms: int
+    is_superadmin: bool
+    permissions: _containers.RepeatedCompositeFieldContainer[AclPermission]
+    def __init__(self, version: _Optional[str] = ..., form: _Optional[str] = ..., auth: _Optional[bool] = ..., key_id: _Optional[str] = ..., name: _Optional[str] = ..., expires_at_ms: _Optional[int] = ..., is_superadmin: _Optional[bool] = ..., permissions: _Optional[_Iterable[_Union[AclPermission, _Mapping]]] = ...) -> None: ...

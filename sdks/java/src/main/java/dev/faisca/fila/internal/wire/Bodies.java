@@ -61,6 +61,8 @@ public final class Bodies {
             case Opcodes.PURGE_RESULT -> PurgeResult.decode(from);
             case Opcodes.GET_LIMITS -> GetLimits.decode(from);
             case Opcodes.GET_LIMITS_RESULT -> GetLimitsResult.decode(from);
+            case Opcodes.WHO_AM_I -> WhoAmI.decode(from);
+            case Opcodes.WHO_AM_I_RESULT -> WhoAmIResult.decode(from);
             case Opcodes.GET_ACL_RESULT -> GetAclResult.decode(from);
             case Opcodes.GET_ACL -> GetAcl.decode(from);
             case Opcodes.SET_ACL_RESULT -> SetAclResult.decode(from);
@@ -1036,6 +1038,54 @@ public final class Bodies {
             int code = from.u8("code");
             List<LimitUse> limits = from.list16("limits", 26, LimitUse::decode);
             return new GetLimitsResult(code, limits);
+        }
+    }
+
+    public record WhoAmI() implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.WHO_AM_I;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+        }
+
+        public static WhoAmI decode(Decoder from) {
+            return new WhoAmI();
+        }
+    }
+
+    public record WhoAmIResult(int code, String version, String form, boolean auth, String keyId, String name, long expiresAtMs, boolean isSuperadmin, List<Permission> permissions) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.WHO_AM_I_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.string("version", version);
+            to.string("form", form);
+            to.bool("auth", auth);
+            to.string("key_id", keyId);
+            to.string("name", name);
+            to.u64("expires_at_ms", expiresAtMs);
+            to.bool("is_superadmin", isSuperadmin);
+            to.list16("permissions", permissions);
+        }
+
+        public static WhoAmIResult decode(Decoder from) {
+            int code = from.u8("code");
+            String version = from.string("version");
+            String form = from.string("form");
+            boolean auth = from.bool("auth");
+            String keyId = from.string("key_id");
+            String name = from.string("name");
+            long expiresAtMs = from.u64("expires_at_ms");
+            boolean isSuperadmin = from.bool("is_superadmin");
+            List<Permission> permissions = from.list16("permissions", 4, Permission::decode);
+            return new WhoAmIResult(code, version, form, auth, keyId, name, expiresAtMs, isSuperadmin, permissions);
         }
     }
 

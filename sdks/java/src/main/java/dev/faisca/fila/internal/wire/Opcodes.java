@@ -52,6 +52,8 @@ public final class Opcodes {
     public static final int PURGE_RESULT = 0x3B;
     public static final int GET_LIMITS = 0x3C;
     public static final int GET_LIMITS_RESULT = 0x3D;
+    public static final int WHO_AM_I = 0x3E;
+    public static final int WHO_AM_I_RESULT = 0x3F;
     public static final int GET_ACL_RESULT = 0xE4;
     public static final int GET_ACL = 0xE5;
     public static final int SET_ACL_RESULT = 0xE6;
@@ -134,6 +136,8 @@ public final class Opcodes {
             case PURGE_RESULT -> "PurgeResult";
             case GET_LIMITS -> "GetLimits";
             case GET_LIMITS_RESULT -> "GetLimitsResult";
+            case WHO_AM_I -> "WhoAmI";
+            case WHO_AM_I_RESULT -> "WhoAmIResult";
             case GET_ACL_RESULT -> "GetAclResult";
             case GET_ACL -> "GetAcl";
             case SET_ACL_RESULT -> "SetAclResult";
@@ -191,6 +195,7 @@ public final class Opcodes {
             case RESUME_KEY -> RESUME_KEY_RESULT;
             case PURGE -> PURGE_RESULT;
             case GET_LIMITS -> GET_LIMITS_RESULT;
+            case WHO_AM_I -> WHO_AM_I_RESULT;
             case GET_ACL -> GET_ACL_RESULT;
             case SET_ACL -> SET_ACL_RESULT;
             case LIST_API_KEYS -> LIST_API_KEYS_RESULT;
@@ -237,6 +242,7 @@ public final class Opcodes {
                     RESUME_KEY_RESULT,
                     PURGE_RESULT,
                     GET_LIMITS_RESULT,
+                    WHO_AM_I_RESULT,
                     GET_ACL_RESULT,
                     SET_ACL_RESULT,
                     LIST_API_KEYS_RESULT,
