@@ -212,7 +212,7 @@ def test_an_expiry_that_comes_too_late_changes_nothing() -> None:
     turns.now += 30 * SECOND
     turns.machine.advance(turns.now)
     due = turns.machine.due_lease()
-    assert due == ("q", 1, ids)
+    assert due == ("q", 1, ids, False)
     turns.machine.apply(Ack("q", ids, 1))
     assert turns.machine.apply(Expire("q", 1, ids, [RETRY_NOW])) == 0
     assert turns.machine.due_lease() is None
@@ -275,7 +275,7 @@ def test_a_graceful_leave_hands_messages_back_to_their_old_place_without_an_atte
     ids = turns.enqueue("q", count=4)
     turns.consume("q", "c", prefetch=3)
     turns.ack("q", [ids[1]])
-    assert turns.leave("q", "c", release=True).replies == [3]
+    assert turns.leave("q", "c", release=True).replies == [1]
     entries = turns.consume("q", "d").entries()
     assert [message_id(entry) for entry in entries] == [ids[0], ids[2], ids[3]]
     assert [entry[ATTEMPTS] for entry in entries] == [0, 0, 0]
@@ -290,7 +290,7 @@ def test_handing_back_removes_the_lease_rows() -> None:
 
 def test_a_leave_without_release_keeps_the_leases_until_they_run_out() -> None:
     turns, ids = leased(2)
-    assert turns.leave("q", "c").replies == [0]
+    assert turns.leave("q", "c").replies == [1]
     assert turns.queue("q").pending == 0
     turns.wait(30 * SECOND)
     assert turns.consume("q", "d").ids() == ids
@@ -319,7 +319,7 @@ def test_a_goodbye_hands_back_what_departed_consumers_of_the_connection_hold() -
     turns, ids = leased(4, prefetch=2)
     turns.consume("q", "other", prefetch=2, connection=2)
     turns.leave("q", "c")  # cancelled, its leases stay
-    assert turns.turn(HandBack("q", 1)).replies == [2]
+    assert turns.turn(HandBack("q", 1)).replies == [1]
     assert turns.queue("q").pending == 2
     entries = turns.consume("q", "next", connection=3).entries()
     assert [message_id(entry) for entry in entries] == ids[:2]

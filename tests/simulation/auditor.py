@@ -140,11 +140,12 @@ class Auditor(Books):
             if ready_ns < wake_ns and not lane.ready and lane.timed and key.queue.credit:
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
         if turn.more:
-            if not turn.waits:  # else a commit wakes it, or its time
+            # A commit may wake it, or its time; and what was cut short may be in quarantine now.
+            if not turn.waits and not turn.apart:
                 wake_ns = now
             for queue in self.queues.values():
                 queue.shared = {}  # who waits for a token was not looked at to the end
-        elif self.jobs.under_way():
+        elif self.jobs.under_way() or self.jobs.returning_left:
             wake_ns = now
         elif 0 < turn.deadline_ns <= now and not self.jobs.some_left():
             raise Violation("no polling", "wants to wake at once with nothing to do")

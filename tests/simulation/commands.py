@@ -29,11 +29,12 @@ from fila.core.command import (
     SetConfig,
 )
 from fila.core.rejection import Rejection
+from fila.core.turn import Applied
 from fila.core.verdict import RETRY_NOW, FailureVerdict
 
 from . import batches, events, fair, pauses
 from .books import Books
-from .model import BURST_NS, Consumer, Message, Queue
+from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
 
 
@@ -167,11 +168,37 @@ def check_hook(
     same("what the failure hook sees", call, (queue.name, shown))
 
 
+def returning(books: Books) -> tuple[Queue, Lease] | None:
+    """The lease that goes back next: of consumers that left and let go of what they held."""
+    found = [
+        (lease.number, lease.consumer.id, queue, lease)
+        for queue in books.queues.values()
+        for lease in queue.leases.values()
+        if lease.consumer is not None and lease.consumer.returning
+    ]
+    if not found:
+        return None
+    _, _, queue, lease = min(found, key=lambda one: one[:2])
+    return queue, lease
+
+
+def hand_back(books: Books, queue: Queue, lease: Lease, applied: Applied) -> int:
+    """A whole lease, as the turn does it; how many messages."""
+    command, reply = applied
+    if not isinstance(command, Release):
+        raise Violation("handed back", f"{lease.number} of {queue.name} is not: {command}")
+    same("a lease handed back", (command.queue, command.ids), (queue.name, list(lease.messages)))
+    _release(books, command, reply, None)
+    return len(command.ids)
+
+
 def expire(books: Books, command: Expire, reply: Reply) -> None:
     queue = books.queues[command.queue]
     lease = queue.leases.get(command.lease)
     if lease is None or lease.expires_ns > books.now:
         raise Violation("lease", f"{command.lease} of {queue.name} is not due")
+    if lease.consumer is not None and lease.consumer.returning:
+        raise Violation("handed back", f"{command.lease} of {queue.name} counts as failed")
     if lease is not next(iter(queue.leases.values())):
         raise Violation("lease", f"{command.lease} of {queue.name} is not the first to run out")
     same("messages of the lease that ran out", command.ids, list(lease.messages))
@@ -233,8 +260,8 @@ def _leave(books: Books, command: Leave, reply: Reply, asked: object) -> None:
     left = queue.connections.pop(consumer.connection) - 1
     if left:
         queue.connections[consumer.connection] = left
-    leases = list(consumer.leases.values()) if command.release else []
-    same("reply to Leave", reply, books.release(queue, leases))
+    consumer.returning = command.release
+    same("reply to Leave", reply, 1)
     if books.journal:
         events.expect_consumer(books.events, events.EVENT_CONSUMER_LEFT, queue, consumer, -credit)
 
@@ -259,12 +286,17 @@ def _hand_back(books: Books, command: HandBack, reply: Reply, asked: object) -> 
     queue = _find(books, command.queue, reply)
     if queue is None:
         return
-    leases = [
-        lease
+    departed = {
+        lease.consumer
         for lease in queue.leases.values()
-        if lease.consumer is not None and lease.consumer.connection == command.connection
-    ]
-    same("reply to HandBack", reply, books.release(queue, leases))
+        if lease.consumer is not None
+        and lease.consumer.connection == command.connection
+        and lease.consumer.gone
+        and not lease.consumer.returning
+    }
+    for consumer in departed:
+        consumer.returning = True
+    same("reply to HandBack", reply, len(departed))
 
 
 def _redrive(books: Books, command: Redrive, reply: Reply, asked: object) -> None:

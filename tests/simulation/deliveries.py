@@ -12,8 +12,11 @@ from .model import BURST_NS, Lease, Message, Queue
 from .turn import Record, Violation, same
 
 
-def check_bytes(settings: Settings, turn: Record, leaving_bytes: int) -> None:
+def check_size(settings: Settings, turn: Record, leaving_bytes: int) -> None:
     """A turn hands out so much and one delivery more; none while too much waits for its commit."""
+    delivered = sum([len(one.entries) for one in turn.deliveries])
+    if delivered > settings.pass_messages:
+        raise Violation("bounds", f"{delivered} messages are handed out in one turn")
     if turn.deliveries:
         last = turn.deliveries[-1]
         before_last = turn.delivered_bytes() - sum([len(entry[BODY]) for entry in last.entries])

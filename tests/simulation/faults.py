@@ -98,8 +98,8 @@ FAULTS = [
     fault(
         "the first in line takes every token",
         "fila.core.readiness:wake_waiters",
-        "if tokens < TOKEN:",
-        "if tokens < bucket.tokens:",
+        "if tokens < TOKEN or left == 0:",
+        "if tokens < bucket.tokens or left == 0:",
     ),
     fault(
         "a visit that an empty bucket cuts off is forgotten",

@@ -1,8 +1,9 @@
 """What a turn does by itself, followed in the books: leases end, redrives and purges take a step.
 
 Promised: commands come first. Then at most so many messages of leases end, the rest with the next
-turn; and every job takes one step of at most its size, until it has done what was asked for, and
-is answered with the sum of its steps when the last of them is committed.
+turn; and jobs take a step each of at most their size, in turn, as many as a turn has room for,
+until each has done what was asked for, and is answered with the sum of its steps when the last of
+them is committed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 
 from fila.core import rejection
 from fila.core.applies import Reply
-from fila.core.command import Expire, ExpireBatch, Purge, Redrive
+from fila.core.command import Expire, ExpireBatch, Purge, Redrive, Release
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 
@@ -48,23 +49,22 @@ class Jobs:
     """The auditor's part for what a turn does by itself."""
 
     def __init__(self) -> None:
-        self.redrives: list[RedriveJob] = []
-        self.purges: list[PurgeJob] = []
+        self.jobs: deque[RedriveJob | PurgeJob] = deque()
         # This turn ended as many messages as it may: leases, batches may be left for the next.
         self.leases_left = False
         self.batches_left = False
+        self.returning_left = False
 
     def under_way(self) -> bool:
-        return bool(self.redrives or self.purges)
+        return bool(self.jobs)
 
     def some_left(self) -> bool:
         """Whether a limit may have kept leases from ending in this turn."""
-        return self.leases_left or self.batches_left
+        return self.leases_left or self.batches_left or self.returning_left
 
     def restart(self) -> None:
         """Jobs live in memory only."""
-        self.redrives = []
-        self.purges = []
+        self.jobs.clear()
 
     # --- asked
 
@@ -80,7 +80,7 @@ class Jobs:
             same("reply to a redrive", reply, None)
             left = min(asked.count, dlq.pending) if asked.count else dlq.pending
             parent = books.queues[dlq.name.removesuffix(".dlq")]
-            self.redrives.append(RedriveJob(asked, dlq, parent, left))
+            self.jobs.append(RedriveJob(asked, dlq, parent, left))
 
     def ask_purge(self, books: Books, asked: AskPurge, reply: Reply) -> None:
         queue = pauses.find(books, asked.queue, reply)
@@ -93,7 +93,7 @@ class Jobs:
             for lane in key.lanes.values()
             if lane.pending and asked.fairness_key in (None, key.name)
         }
-        self.purges.append(PurgeJob(asked, queue, filled))
+        self.jobs.append(PurgeJob(asked, queue, filled))
 
     # --- done by the turn itself
 
@@ -101,13 +101,24 @@ class Jobs:
         """Everything of it, in the promised order."""
         own = deque(record.own)
         hooked = deque(record.hooked)
+        self._hand_back(books, own)
         self._expire(books, own, hooked)
-        answers = self._redrive(books, own) + self._purge(books, own)
+        self.returning_left = commands.returning(books) is not None
+        answers = self._step(books, own)
         if own:
             raise Violation("order of a turn", f"{own[0].command} is not what comes next")
         same("calls of failure hooks", list(hooked), [])
         if record.answers is not None:
             same("answers to redrives and purges", record.answers, answers)
+
+    def _hand_back(self, books: Books, own: deque[Applied]) -> None:
+        """What consumers let go of, until so many messages are back."""
+        bound = books.settings.hand_back_messages
+        while (found := commands.returning(books)) is not None and bound > 0:
+            if not own:
+                raise Violation("handed back", f"{found[1].number} of {found[0].name} is not")
+            bound -= commands.hand_back(books, *found, own.popleft())
+        books.met["hand-back cut short"] += found is not None
 
     def _expire(self, books: Books, own: deque[Applied], hooked: deque[Hooked]) -> None:
         self.leases_left = self._expire_some(books, Expire, own, hooked)
@@ -123,9 +134,12 @@ class Jobs:
         """Whether there may be more of the kind."""
         bound = books.settings.expire_messages
         ended = 0
-        while own and isinstance(own[0].command, kind):
+        while own and isinstance(own[0].command, (kind, Release)):
             if ended >= bound:
                 raise Violation("bounds", f"more than {bound} messages of leases end at once")
+            if isinstance(own[0].command, Release):
+                ended += self._return_late(books, own.popleft())
+                continue
             command, reply = own.popleft()
             assert isinstance(command, Expire | ExpireBatch)
             queue = books.queues[command.queue]
@@ -142,67 +156,88 @@ class Jobs:
         books.met["expiry cut short"] += ended >= bound
         return ended >= bound
 
-    def _redrive(self, books: Books, own: deque[Applied]) -> list[tuple[int, int]]:
+    def _return_late(self, books: Books, applied: Applied) -> int:
+        """A lease that ran out while it was waiting to be handed back: no failure."""
+        queue = books.queues[getattr(applied.command, "queue", "")]
+        lease = next(iter(queue.leases.values()))
+        if lease.expires_ns > books.now or lease.consumer is None or not lease.consumer.returning:
+            raise Violation("handed back", f"{lease.number} of {queue.name} is not due to go back")
+        books.met["ran out while it was handed back"] += 1
+        return max(commands.hand_back(books, queue, lease, applied), 1)
+
+    def _step(self, books: Books, own: deque[Applied]) -> list[tuple[int, int]]:
+        """Jobs take a step each, in the order of their turns, as many as a turn has room for."""
         answers = []
-        for job in list(self.redrives):
-            dlq = job.dlq
-            there = _is_there(books, dlq) and _is_there(books, job.parent)
-            books.met["redrive of a queue made again"] += not there and dlq.name in books.queues
-            moved = 0
-            if there and dlq.pending and job.left:
-                command, reply = own.popleft() if own else (None, None)
-                if not isinstance(command, Redrive) and dlq.apart:
-                    own.extendleft([Applied(command, reply)] if command is not None else [])
-                    self.redrives.remove(job)
-                    answers.append((job.asked.number, job.moved))
-                    continue
-                if not isinstance(command, Redrive):
-                    raise Violation("redrive", f"job {job.asked.number} takes no step")
-                same("queue of a redrive's step", command.queue, dlq.name)
-                bound = min(books.settings.redrive_messages, job.left)
-                if not 1 <= len(command.ids) <= bound:
-                    raise Violation("redrive", f"a step of {len(command.ids)}, not 1 to {bound}")
-                if dlq.name.removesuffix(".dlq") not in books.hooked:
-                    default = [(b"default", 1, ())] * len(command.ids)
-                    same("assignments without a hook", command.assignments, default)
-                commands.redrive(books, command, reply)
-                moved = 0 if isinstance(reply, Rejection) else len(command.ids)
-            books.met["further step of a redrive"] += bool(job.moved)
-            job.moved += moved
-            job.left -= moved
-            if job.left <= 0 or not moved:
-                self.redrives.remove(job)
-                answers.append((job.asked.number, job.moved))
+        left = books.settings.job_work
+        for _ in range(len(self.jobs)):
+            if left <= 0:
+                books.met["jobs cut short"] += 1
+                break
+            job = self.jobs.popleft()
+            if isinstance(job, RedriveJob):
+                work, over = self._redrive(books, own, job)
+                done = job.moved
+            else:
+                work, over = self._purge(books, own, job)
+                done = job.purged
+            left -= work
+            if over:
+                answers.append((job.asked.number, done))
+            else:
+                self.jobs.append(job)
         return answers
 
-    def _purge(self, books: Books, own: deque[Applied]) -> list[tuple[int, int]]:
-        answers = []
-        for job in list(self.purges):
-            if not _is_there(books, job.queue):
-                books.met["purge of a queue made again"] += job.asked.queue in books.queues
-                self.purges.remove(job)
-                answers.append((job.asked.number, job.purged))
-                continue
+    def _redrive(self, books: Books, own: deque[Applied], job: RedriveJob) -> tuple[int, bool]:
+        """How much work its step was, and whether it is over."""
+        dlq = job.dlq
+        if not (_is_there(books, dlq) and _is_there(books, job.parent)):
+            books.met["redrive of a queue made again"] += dlq.name in books.queues
+            return 1, True
+        moved = 0
+        if dlq.pending and job.left:
             command, reply = own.popleft() if own else (None, None)
-            if not isinstance(command, Purge):
-                raise Violation("purge", f"job {job.asked.number} takes no step")
-            whole = job.asked.fairness_key is None
-            same("a purge's step", (command.queue, command.whole), (job.asked.queue, whole))
-            if len(command.lanes) > books.settings.purge_lanes:
-                raise Violation("bounds", f"a step of a purge takes {len(command.lanes)} lanes")
-            if not job.seen.isdisjoint(command.lanes):
-                raise Violation("purge", "a lane is named by two steps")
-            pauses.purge(books, command, reply, None)
-            books.met["further step of a purge"] += bool(job.seen)
-            job.seen.update(command.lanes)
-            job.left -= len(command.lanes)
-            job.purged += reply if isinstance(reply, int) else 0
-            if isinstance(reply, Rejection) or job.left <= 0:
-                self.purges.remove(job)
-                answers.append((job.asked.number, job.purged))
-                if not isinstance(reply, Rejection) and job.filled - job.seen:
-                    raise Violation("purge", f"{len(job.filled - job.seen)} lanes are passed over")
-        return answers
+            if not isinstance(command, Redrive) and dlq.apart:
+                own.extendleft([Applied(command, reply)] if command is not None else [])
+                return 1, True
+            if not isinstance(command, Redrive):
+                raise Violation("redrive", f"job {job.asked.number} takes no step")
+            same("queue of a redrive's step", command.queue, dlq.name)
+            bound = min(books.settings.redrive_messages, job.left)
+            if not 1 <= len(command.ids) <= bound:
+                raise Violation("redrive", f"a step of {len(command.ids)}, not 1 to {bound}")
+            if dlq.name.removesuffix(".dlq") not in books.hooked:
+                default = [(b"default", 1, ())] * len(command.ids)
+                same("assignments without a hook", command.assignments, default)
+            commands.redrive(books, command, reply)
+            moved = 0 if isinstance(reply, Rejection) else len(command.ids)
+        books.met["further step of a redrive"] += bool(job.moved)
+        job.moved += moved
+        job.left -= moved
+        return 4 * moved + 1, job.left <= 0 or not moved
+
+    def _purge(self, books: Books, own: deque[Applied], job: PurgeJob) -> tuple[int, bool]:
+        """The same of a purge."""
+        if not _is_there(books, job.queue):
+            books.met["purge of a queue made again"] += job.asked.queue in books.queues
+            return 1, True
+        command, reply = own.popleft() if own else (None, None)
+        if not isinstance(command, Purge):
+            raise Violation("purge", f"job {job.asked.number} takes no step")
+        whole = job.asked.fairness_key is None
+        same("a purge's step", (command.queue, command.whole), (job.asked.queue, whole))
+        if len(command.lanes) > books.settings.purge_lanes:
+            raise Violation("bounds", f"a step of a purge takes {len(command.lanes)} lanes")
+        if not job.seen.isdisjoint(command.lanes):
+            raise Violation("purge", "a lane is named by two steps")
+        pauses.purge(books, command, reply, None)
+        books.met["further step of a purge"] += bool(job.seen)
+        job.seen.update(command.lanes)
+        job.left -= len(command.lanes)
+        job.purged += reply if isinstance(reply, int) else 0
+        over = isinstance(reply, Rejection) or job.left <= 0
+        if over and not isinstance(reply, Rejection) and job.filled - job.seen:
+            raise Violation("purge", f"{len(job.filled - job.seen)} lanes are passed over")
+        return len(command.lanes) + 1, over
 
 
 def _is_there(books: Books, queue: Queue) -> bool:

@@ -208,6 +208,7 @@ class Consumer:
         "leases",
         "paused",
         "prefetch",
+        "returning",
     )
 
     def __init__(self, id: str, connection: int, prefetch: int, bytes_max: int) -> None:
@@ -219,6 +220,7 @@ class Consumer:
         self.bytes_held = 0
         self.paused = False  # its client does not read: it gets nothing
         self.gone = False
+        self.returning = False  # it is gone, and what it holds goes back
         self.leases: dict[int, Lease] = {}
 
     @property

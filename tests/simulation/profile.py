@@ -120,6 +120,10 @@ def settings(rng: Random) -> Settings:
         window_idle_ms=rng.choice((1, 100, 5_000)),
     )
     return found._replace(
+        hand_back_messages=found.page_messages,
+        bucket_lanes={1: 100}.get(found.idle_lanes, found.bucket_lanes),
+        redrive_pages={1: 1, 2: 4}.get(found.head_messages, found.redrive_pages),
+        job_work={1: 1, 4: 8}.get(found.redrive_messages, found.job_work),
         pass_bytes={1: 400, 300: 2_000}.get(found.page_bytes, found.pass_bytes),
         leaving_bytes={1: 500, 3: 2_000}.get(found.expire_messages, found.leaving_bytes),
     )

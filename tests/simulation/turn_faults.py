@@ -38,6 +38,36 @@ TURN_FAULTS = [
         "self.machine.advance(now)\n    self._end_leases()",
     ),
     fault(
+        "more is handed back in a turn than may",
+        "fila.core.turn:Turn._hand_back",
+        "left -= len(ids)",
+        "pass",
+    ),
+    fault(
+        "what a consumer lets go of counts as failed when its time comes",
+        "fila.core.turn:Turn._end_leases",
+        "if returning:",
+        "if False:",
+    ),
+    fault(
+        "leases are handed back one consumer after the other",
+        "fila.core.returning:Returning.first",
+        "elif leases[0].number == number:",
+        "elif True:",
+    ),
+    fault(
+        "nobody wakes for the rest of a hand-back",
+        "fila.core.machine:Machine.next_deadline",
+        "if state.returning.heap and state.returning:",
+        "if False:",
+    ),
+    fault(
+        "a consumer that left before is passed over by the goodbye",
+        "fila.core.consuming:leave",
+        "elif consumer.leases:",
+        "elif False:",
+    ),
+    fault(
         "more leases end in a turn than may",
         "fila.core.turn:Turn._end_leases",
         "left -= max(len(ids), 1)",
@@ -46,8 +76,14 @@ TURN_FAULTS = [
     fault(
         "a pass is as large as it likes",
         "fila.core.delivery:deliver_queue",
-        "budget <= 0 or state.pass_bytes_left <= 0",
-        "budget <= 0",
+        "state.pass_left <= 0 or state.pass_bytes_left <= 0",
+        "state.pass_left <= 0",
+    ),
+    fault(
+        "every queue has a pass of its own",
+        "fila.core.delivery:deliver_queue",
+        "    ready = queue.ready",
+        "    state.pass_left = settings.pass_messages\n    ready = queue.ready",
     ),
     fault(
         "deliveries pile up behind a slow commit",
@@ -70,8 +106,8 @@ TURN_FAULTS = [
     fault(
         "a redrive goes on beyond what was asked for",
         "fila.core.jobs:Jobs._step_redrive",
-        "min(step, job.left)",
-        "step",
+        "min(settings.redrive_messages, job.left)",
+        "settings.redrive_messages",
     ),
     fault(
         "a redrive is answered with its last step",
@@ -82,14 +118,20 @@ TURN_FAULTS = [
     fault(
         "a job is answered before its last step",
         "fila.core.jobs:Jobs.step",
-        "if self._step_redrive(redrive):",
-        "if self._step_redrive(redrive) or True:",
+        "if not job.over:",
+        "if not job.over and not isinstance(job, RedriveJob):",
     ),
     fault(
         "a step of a purge passes a lane over",
         "fila.core.jobs:Jobs._step_purge",
-        "job.at += lanes_max",
-        "job.at += lanes_max + 1",
+        "job.at = end",
+        "job.at = end + 1",
+    ),
+    fault(
+        "all jobs take a step however many they are",
+        "fila.core.jobs:Jobs.step",
+        "if left <= 0:",
+        "if left <= -(1 << 62):",
     ),
     fault(
         "nobody wakes for the rest of a job",

@@ -183,7 +183,7 @@ class World:
         turn = self.turn
         record.close(effects, turn.more, turn.waits_for_commit, turn.due_ns())
         leaving_bytes = sum([one.delivered_bytes() for one in self.unreleased])
-        deliveries.check_bytes(self.settings, record, leaving_bytes)
+        deliveries.check_size(self.settings, record, leaving_bytes)
         record.apart = set(self.machine.view.quarantined)
         weight = record.weight()
         self.events += weight
@@ -355,6 +355,8 @@ class World:
         rng = self.rng
         now = self.clock_ns
         deadline_ns = self.turn.due_ns()
+        if self.machine.state.returning and rng.random() < 0.1:
+            return now + 60 * SECOND  # what is being handed back runs out meanwhile
         near = deadline_ns and deadline_ns - now < 200 * MS
         if near and rng.random() < 0.6:
             return max(deadline_ns, now)

@@ -511,14 +511,6 @@ def test_a_thousand_gaps_make_no_longer_plan_than_one(journal: Journal) -> None:
     assert sizes[1] < 1.2 * sizes[0]
 
 
-def test_a_filter_on_the_shares_is_planned_in_little_memory(journal: Journal) -> None:
-    """Spark carries conditions on with every combination of old and new names of their columns."""
-    shares = fairness(journal(starving(2).events), 1)
-    some = shares.where("fairness_key = 'b' and delivered = 0 and fair_share > 0")
-    plan = some._jdf.queryExecution().optimizedPlan()
-    assert 0 < plan.constraints().size() < 100
-
-
 def test_one_scan_and_one_large_shuffle(spark, tmp_path) -> None:
     """Events are aggregated before they meet; all that comes after are rows per key and window."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would decide while it runs

@@ -257,6 +257,7 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
         state.touched.remove(queue)
         queue.touched = False
     forget_batches(state, queue, why)
+    state.returning.forget(queue)
     for consumer in queue.consumers.values():
         consumer.gone = True
         state.ended.append(Ended(consumer, why))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fila.core import effect, settlement
-from fila.core.command import Consume, Hold, Leave
+from fila.core import effect
+from fila.core.command import Consume, HandBack, Hold, Leave
 from fila.core.effect import Event
 from fila.core.lease import Consumer
 from fila.core.queue import Queue
@@ -35,6 +35,8 @@ def consume(state: State, queue: Queue, command: Consume) -> Rejection | None:
 
 
 def leave(state: State, queue: Queue, command: Leave) -> int:
+    """1 when it was there. What it holds is handed back from now on, some messages with each turn,
+    or stays leased."""
     consumer = queue.consumers.pop(command.consumer, None)
     if consumer is None:
         return 0
@@ -46,10 +48,10 @@ def leave(state: State, queue: Queue, command: Leave) -> int:
         queue.connections[consumer.connection] = left
     else:
         del queue.connections[consumer.connection]
-    released = 0
     if command.release:
-        leases = list(consumer.leases.values())
-        released = settlement.hand_back_leases(state, queue, leases)
+        state.returning.add(consumer)
+    elif consumer.leases:
+        queue.departed.setdefault(consumer.connection, {})[consumer] = None
     if state.journal:
         gone = Event(
             state.now,
@@ -59,7 +61,15 @@ def leave(state: State, queue: Queue, command: Leave) -> int:
             credit_delta=-consumer.credit_messages,
         )
         state.events.append(gone)
-    return released
+    return 1
+
+
+def hand_back(state: State, queue: Queue, command: HandBack) -> int:
+    """Hand back what consumers of this connection held when they left: how many they are."""
+    consumers = queue.departed.pop(command.connection, {})
+    for consumer in consumers:
+        state.returning.add(consumer)
+    return len(consumers)
 
 
 def hold(state: State, queue: Queue, command: Hold) -> int:

@@ -15,6 +15,8 @@ it heads its lane its time counts as own backlog.
 
 from __future__ import annotations
 
+from typing import Final
+
 from fila.core import quarantining, rows
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.effect import Delivery
@@ -30,36 +32,43 @@ from fila.core.state import MS, State
 from fila.core.trail import NOT_KNOWN, SPAN_DELIVERED
 from fila.core.waits import Waits
 
+PAGE_WORK: Final = 8  # to read a page costs as much as so many messages
+
 
 def deliver(state: State) -> bool:
     """Hand out what may go. Returns whether a pass was cut short, so that more may go at once."""
+    state.pass_left = state.settings.pass_messages
     state.pass_bytes_left = state.settings.pass_bytes
+    wakings = state.settings.bucket_lanes
     while True:
         # All lanes that the tokens of this moment may reach take part in the pass: the ring shares
         # the tokens out by weight. What they leave (another bucket was short, or credit ran out)
         # goes to the next in line.
-        buckets = list(state.waiting)
-        state.waiting.clear()
-        for bucket in buckets:
-            wake_waiters(state, bucket)
+        for bucket in list(state.waiting):
+            if wakings <= 0:
+                break
+            del state.waiting[bucket]
+            wakings -= 1 + wake_waiters(state, bucket)
         while state.touched:
             queue = state.touched.popleft()
             queue.touched = False
             if not deliver_queue(state, queue):
                 state.touch_queue(queue)
                 return True
+            state.pass_left -= 1
         if not state.waiting:
             return False
+        if wakings <= 0:
+            return True
 
 
 def deliver_queue(state: State, queue: Queue) -> bool:
-    """One pass over one queue. False when its limit cut it short."""
+    """One pass over one queue. False when the limit of all queues' passes cut it short."""
     settings = state.settings
-    budget = settings.pass_messages
     ready = queue.ready
     share = in_round = 0
     while ready and queue.ring.head is not None:
-        if budget <= 0 or state.pass_bytes_left <= 0:
+        if state.pass_left <= 0 or state.pass_bytes_left <= 0:
             return False
         if in_round <= 0:
             # With little to hand out every consumer gets its share of it.
@@ -68,11 +77,11 @@ def deliver_queue(state: State, queue: Queue) -> bool:
         in_round -= 1
         consumer = ready[0]
         bytes_before = consumer.credit_bytes
-        want = min(consumer.credit_messages, settings.delivery_messages, budget, share)
+        want = min(consumer.credit_messages, settings.delivery_messages, state.pass_left, share)
         taken = fill(state, queue, consumer, want)
         if taken == 0:
-            break
-        budget -= taken
+            continue  # all lanes wait for tokens, or so many that the pass is over
+        state.pass_left -= taken
         state.pass_bytes_left -= bytes_before - consumer.credit_bytes
         if consumer.credit_messages <= 0 or consumer.credit_bytes <= 0:
             queue.drop_ready(consumer, state.now)
@@ -122,11 +131,16 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 short = first_short(buckets)
                 assert short is not None
                 park(state, lane, short)
+                state.pass_left -= 1
+                if state.pass_left <= 0:
+                    break
                 continue
         if key.others:
             run = 1  # which lane's head is the oldest may change with every message
         window = lane.window
         if not window:
+            want -= PAGE_WORK
+            state.pass_left -= PAGE_WORK
             quarantining.page(state, lane)  # the first look since a restart, or since it was cut
             window = lane.window
             if not window:
@@ -169,6 +183,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     windows.bytes -= lane.window_bytes
                     lane.window_bytes = 0
                     freed = -ENTRY_BYTES * taken
+                    want -= PAGE_WORK
+                    state.pass_left -= PAGE_WORK
                     quarantining.page(state, lane)
                     window = lane.window
                 if not window:

@@ -1,4 +1,5 @@
-"""Jobs: redrives and purges under way. Each takes one bounded step per turn, so no turn is long.
+"""Jobs: redrives and purges under way. Each takes bounded steps, so many per turn together, one
+after the other, so that no turn is long however many there are.
 
 Owns how far every job has come. A redrive moves what was there when it was asked for, at most as
 many as were asked for. The lanes of a purge are named when it starts; what arrives in a lane before
@@ -11,10 +12,13 @@ under the same name afterwards.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from fila.core import policy as deciding
+from fila.core import redrive as redriving
 from fila.core.applies import Applies
 from fila.core.command import Purge, Redrive
 from fila.core.entry import BODY, message_ids
@@ -26,21 +30,23 @@ from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
 
 Done = Callable[[int], None]
+REDRIVE_WORK: Final = 4  # to move a dead letter back costs as much as so many other messages
 
 
 class RedriveJob:
-    __slots__ = ("done", "left", "moved", "parent", "queue")
+    __slots__ = ("done", "left", "moved", "over", "parent", "queue")
 
     def __init__(self, queue: Queue, parent: Queue, left: int, done: Done) -> None:
         self.queue = queue
         self.parent = parent
         self.left = left
         self.moved = 0
+        self.over = False
         self.done = done
 
 
 class PurgeJob:
-    __slots__ = ("at", "done", "found", "purged", "queue", "who", "whole")
+    __slots__ = ("at", "done", "found", "over", "purged", "queue", "who", "whole")
 
     def __init__(self, queue: Queue, whole: bool, who: str, found: Purgeable, done: Done) -> None:
         self.queue = queue
@@ -49,6 +55,7 @@ class PurgeJob:
         self.found = found
         self.at = 0  # lanes that were emptied
         self.purged = 0
+        self.over = False
         self.done = done
 
 
@@ -59,13 +66,13 @@ class Jobs:
         self._machine = machine
         self._policy = policy
         self._turn = turn
-        self._redrives: list[RedriveJob] = []
-        self._purges: list[PurgeJob] = []
+        self._jobs: deque[RedriveJob | PurgeJob] = deque()
+        self._redriving: dict[Queue, int] = {}  # how many redrives of each queue
         self.under_way = False
 
     def redriving(self, queue: str) -> bool:
         """Whether dead letters of this queue are being moved."""
-        return any(job.queue.name == queue for job in self._redrives)
+        return any(one.name == queue for one in self._redriving)
 
     def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
         """Move up to `count` dead letters, 0 for all; `done` gets the number."""
@@ -75,7 +82,10 @@ class Jobs:
         left = min(count, available) if count else available
         queues = self._machine.state.queues
         parent = queues[queue.removesuffix(DLQ_SUFFIX)]
-        self._redrives.append(RedriveJob(queues[queue], parent, left, done))
+        dlq = queues[queue]
+        self._jobs.append(RedriveJob(dlq, parent, left, done))
+        self._redriving[dlq] = self._redriving.get(dlq, 0) + 1
+        redriving.begin(dlq)
         self.under_way = True
         return None
 
@@ -87,36 +97,62 @@ class Jobs:
         if isinstance(found, Rejection):
             return found
         subject = self._machine.state.queues[queue]
-        self._purges.append(PurgeJob(subject, fairness_key is None, who, found, done))
+        self._jobs.append(PurgeJob(subject, fairness_key is None, who, found, done))
         self.under_way = True
         return None
 
     def step(self) -> list[Callable[[], None]]:
-        """Go on with every job; what is to be called, once committed, for those at their end."""
+        """Let jobs take a step each, one after the other, as many as a turn has room for. What is
+        to be called, once committed, for those at their end."""
         ended: list[Callable[[], None]] = []
-        for redrive in list(self._redrives):
-            if self._step_redrive(redrive):
-                self._redrives.remove(redrive)
-                ended.append(partial(redrive.done, redrive.moved))
-        for purge in list(self._purges):
-            if self._step_purge(purge):
-                self._purges.remove(purge)
-                ended.append(partial(purge.done, purge.purged))
-        self.under_way = bool(self._redrives) or bool(self._purges)
+        left = self._machine.state.settings.job_work
+        for _ in range(len(self._jobs)):
+            if left <= 0:
+                break
+            job = self._jobs.popleft()
+            job.over = True
+            if isinstance(job, RedriveJob):
+                left -= self._step_redrive(job)
+            else:
+                left -= self._step_purge(job)
+            if not job.over:
+                self._jobs.append(job)
+            elif isinstance(job, RedriveJob):
+                ended.append(partial(job.done, job.moved))
+                self._forget(job.queue)
+            else:
+                ended.append(partial(job.done, job.purged))
+        self.under_way = bool(self._jobs)
         return ended
 
-    def _step_redrive(self, job: RedriveJob) -> bool:
-        """Move some messages; whether that was all."""
+    def _forget(self, queue: Queue) -> None:
+        """A redrive of this queue is over."""
+        left = self._redriving[queue] - 1
+        if left:
+            self._redriving[queue] = left
+        else:
+            del self._redriving[queue]
+            redriving.end(queue)
+
+    def _step_redrive(self, job: RedriveJob) -> int:
+        """Move some messages; how much work that was. It is over unless there is more."""
         if not (self._is_there(job.queue) and self._is_there(job.parent)):
-            return True
+            return 1
         machine = self._machine
-        step = machine.state.settings.redrive_messages
+        settings = machine.state.settings
+        heads = job.queue.heads
+        assert heads is not None, "a redrive keeps them"
+        if not heads.complete:
+            seen = heads.gather(settings.redrive_lanes)
+            if not heads.complete:
+                job.over = False
+                return seen
         try:
-            entries = machine.oldest(job.queue.name, min(step, job.left))
+            entries = machine.oldest(job.queue.name, min(settings.redrive_messages, job.left))
         except StoreDamagedError as error:
             if machine.set_apart(error) is None:
                 raise
-            return True
+            return 1
         moved = 0
         if entries:
             parent = job.parent.name
@@ -127,21 +163,22 @@ class Jobs:
             moved = 0 if isinstance(reply, Rejection) else reply
         job.moved += moved
         job.left -= moved
-        return job.left <= 0 or moved == 0
+        job.over = job.left <= 0 or moved == 0
+        return REDRIVE_WORK * moved + 1
 
-    def _step_purge(self, job: PurgeJob) -> bool:
-        """Empty some lanes; whether those were the last."""
+    def _step_purge(self, job: PurgeJob) -> int:
+        """Empty some lanes; how much work that was. It is over unless there are more."""
         if not self._is_there(job.queue):
-            return True
-        lanes_max = self._machine.state.settings.purge_lanes
-        lanes = job.found.lanes[job.at : job.at + lanes_max]
-        job.at += lanes_max
+            return 1
+        end = job.at + self._machine.state.settings.purge_lanes
+        lanes = job.found.named(job.at, end)
+        job.at = end
         command = Purge(job.queue.name, lanes, job.whole, job.who, job.found.next_lane)
         reply = self._turn.apply(command)
-        if isinstance(reply, Rejection):
-            return True
-        job.purged += reply
-        return job.at >= len(job.found.lanes)
+        if not isinstance(reply, Rejection):
+            job.purged += reply
+            job.over = end >= len(job.found)
+        return len(lanes) + 1
 
     def _is_there(self, queue: Queue) -> bool:
         return self._machine.state.queues.get(queue.name) is queue

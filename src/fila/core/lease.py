@@ -29,6 +29,7 @@ class Consumer:
         "prefetch",
         "queue",
         "ready",
+        "returning",
     )
 
     def __init__(
@@ -42,6 +43,7 @@ class Consumer:
         self.credit_bytes = prefetch_bytes
         self.ready = False  # stands in the queue's round of consumers with credit
         self.gone = False
+        self.returning = False  # it is gone, and what it holds is handed back
         self.held = False  # gets nothing for a while: its client does not read
         self.leases: dict[int, Lease] = {}
 

@@ -51,7 +51,7 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.Ack: settlement.ack,
     c.Nack: settlement.nack,
     c.Release: settlement.release,
-    c.HandBack: settlement.hand_back,
+    c.HandBack: consuming.hand_back,
     c.Expire: settlement.expire,
     c.Consume: consuming.consume,
     c.Leave: consuming.leave,
@@ -84,10 +84,13 @@ class Machine(Applies):
         self.view = View(self.state)  # all that anybody outside of the core may look at
 
     def advance(self, now: int) -> None:
-        """Let time pass: what falls due happens at its own moment, in order."""
+        """Let time pass: what falls due happens at its own moment, in order. When very much does,
+        time passes no further than a turn has room for, and goes on with the next."""
         state = self.state
         deadlines = state.deadlines
-        while True:
+        left = state.settings.wakings
+        while left > 0:
+            left -= 1
             at_ns = deadlines.next_ns()
             if at_ns == 0 or at_ns > now:
                 break
@@ -97,11 +100,13 @@ class Machine(Applies):
             if isinstance(owner, Lane):
                 fall_due(state, owner)
             elif isinstance(owner, Bucket):
-                wake_waiters(state, owner)
+                left -= wake_waiters(state, owner)
             elif isinstance(owner, Queue):
                 state.due_queues[owner] = None
             elif isinstance(owner, LeaseBatch):
                 leasing.fall_due(state, owner)
+        else:
+            now = state.now
         if now > state.now:
             state.now = now
         state.windows.fresh_ns = state.now
@@ -128,6 +133,8 @@ class Machine(Applies):
     def take(self) -> Effects:
         """The turn's effects. The caller stores the batches as one before it lets anything go."""
         state = self.state
+        if state.parted:
+            settlement.write_parted(state)
         state.write_buckets()
         if state.damaged:
             quarantining.mark_damaged(state)
@@ -160,7 +167,11 @@ class Machine(Applies):
         """When the machine next wants to be advanced, in ns; 0: not by itself. What only waits to
         be handed out does not count where nothing is."""
         state = self.state
-        if state.due_queues or state.due_lease_batches or (state.touched and delivers):
+        if state.due_queues or state.due_lease_batches:
+            return state.now
+        if state.returning.heap and state.returning:
+            return state.now
+        if delivers and (state.touched or state.waiting):
             return state.now
         return state.deadlines.next_ns()
 
@@ -176,13 +187,24 @@ class Machine(Applies):
 
     # --- what the turn asks before it can make a command
 
-    def due_lease(self) -> tuple[str, int, list[bytes]] | None:
-        """Queue, lease and message ids of the first lease that has run out, if any."""
+    def returning(self) -> tuple[str, list[bytes]] | None:
+        """Queue and message ids of the lease that is to be handed back next, if any."""
+        lease = self.state.returning.first()
+        if lease is None:
+            return None
+        assert lease.consumer is not None, "it was a consumer's"
+        queue = lease.consumer.queue
+        return queue.name, settlement.ids_of(queue, lease)
+
+    def due_lease(self) -> tuple[str, int, list[bytes], bool] | None:
+        """Queue, lease and message ids of the first lease that has run out, if any; and whether
+        it is being handed back, and so no failure."""
         found = settlement.due_lease(self.state)
         if found is None:
             return None
         queue, lease = found
-        return queue.name, lease.number, settlement.ids_of(queue, lease)
+        returning = lease.consumer is not None and lease.consumer.returning
+        return queue.name, lease.number, settlement.ids_of(queue, lease), returning
 
     def due_batch(self) -> tuple[str, str, list[bytes]] | None:
         """Queue and name of the first lease batch that has run out, if any, and the ids whose

@@ -7,7 +7,8 @@ leases share one range. So a purge costs per lane, not per message, however deep
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final
 
 from fila.core import effect, rows
 from fila.core.command import Purge
@@ -20,11 +21,29 @@ from fila.core.readiness import make_unready
 from fila.core.row_batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.state import State
 
+_number: Final = attrgetter("number")
 
-class Purgeable(NamedTuple):
-    pending: int
-    lanes: list[tuple[bytes, tuple[bytes, ...]]]  # in the order of their numbers
-    next_lane: int  # a lane with this number or a higher one was made later
+
+class Purgeable:
+    """What a purge would empty: lanes in the order of their numbers."""
+
+    __slots__ = ("_lanes", "next_lane", "pending")
+
+    def __init__(self, pending: int, lanes: list[Lane], next_lane: int) -> None:
+        self.pending = pending
+        self._lanes = lanes
+        self.next_lane = next_lane  # a lane with this number or a higher one was made later
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def named(self, start: int, end: int) -> list[tuple[bytes, tuple[bytes, ...]]]:
+        """Some of the lanes, as a Purge names them."""
+        return [(lane.key.name, lane.throttle_keys) for lane in self._lanes[start:end]]
+
+    @property
+    def lanes(self) -> list[tuple[bytes, tuple[bytes, ...]]]:
+        return self.named(0, len(self._lanes))
 
 
 def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
@@ -37,9 +56,8 @@ def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
         key = queue.keys.get(fairness_key)
         lanes = list(key.lanes.values()) if key is not None else []
         pending = key.pending if key is not None else 0
-    lanes.sort(key=lambda lane: lane.number)
-    named = [(lane.key.name, lane.throttle_keys) for lane in lanes]
-    return Purgeable(pending, named, queue.next_lane)
+    lanes.sort(key=_number)
+    return Purgeable(pending, lanes, queue.next_lane)
 
 
 def purge(state: State, queue: Queue, command: Purge) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fila.core.deadline import Sleeper
 from fila.core.fairness import FairnessKey, Ring
+from fila.core.heads import Heads
 from fila.core.lane import Windowed
 from fila.core.meter import QueueMeter
 from fila.core.pause import Pause, Pauses
@@ -99,7 +100,9 @@ class Queue(Sleeper):
         "consumers",
         "counters",
         "created_ns",
+        "departed",
         "group",
+        "heads",
         "key_pauses",
         "keys",
         "keys_pending",
@@ -139,6 +142,7 @@ class Queue(Sleeper):
         self.on_failure = row.on_failure
         self.ring = Ring()
         self.keys: dict[bytes, FairnessKey] = {}
+        self.heads: Heads | None = None  # while dead letters are moved from here
         self.keys_pending = 0  # fairness keys with pending messages
         self.pending = 0
         self.leased: dict[bytes, Leased] = {}  # by message id
@@ -147,6 +151,8 @@ class Queue(Sleeper):
         self.next_lane = 1
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}  # how many consumers each connection has here
+        # By connection: those that left and still hold messages.
+        self.departed: dict[int, dict[Consumer, None]] = {}
         self.ready: deque[Consumer] = deque()  # consumers with credit, in the order of their turns
         self.touched = False  # a delivery pass has something to look at
         # The stall clock: time in which no consumer had credit, or the queue was paused. It runs

@@ -116,36 +116,43 @@ def arm_bucket(state: State, bucket: Bucket) -> None:
         state.deadlines.disarm(bucket)
 
 
-def wake_waiters(state: State, bucket: Bucket) -> None:
+def wake_waiters(state: State, bucket: Bucket) -> int:
     """Let as many lanes go as there are tokens. Each keeps its place in the line until its
-    visit is over: if the tokens do not reach it, it is still among the first.
+    visit is over: if the tokens do not reach it, it is still among the first. Returns how many
+    are ready now that were not.
 
     Lanes of stalled queues take none: they leave the line, or a queue without consumers could
-    keep tokens from the others."""
+    keep tokens from the others. Of a long line only so many are looked at, the others when these
+    have had their turn."""
     bucket.refill(state.now)
     tokens = bucket.tokens
     stalled = []
-    woken = False
+    woken = 0
+    left = state.settings.bucket_lanes
     for lane in bucket.waiters:
-        if tokens < TOKEN:
+        if tokens < TOKEN or left == 0:
             break
+        left -= 1
         if lane.queue.ready:
             tokens -= 1.0
         else:
             stalled.append(lane)
         if lane.state == LANE_PARKED:
             make_ready(state, lane)
-            woken = True
+            woken += 1
     for lane in stalled:
         leave_line(lane)
-    if bucket.waiters and (woken or state.touched or bucket.tokens < TOKEN):
-        arm_bucket(state, bucket)  # a pass is to come, or a token
+    if bucket.waiters and (woken or state.touched or bucket.tokens < TOKEN or left == 0):
+        arm_bucket(state, bucket)  # a pass is to come, or a token, or there are more to look at
+    return woken
 
 
 def new_head(state: State, lane: Lane) -> None:
     """Another message heads the lane: take the clocks, and see whether it may go."""
     now = state.now
     queue = lane.queue
+    if queue.heads is not None:
+        queue.heads.add(lane)
     stall_ns = queue.stall_at(now)
     lane.head_stall_ns = stall_ns
     lane.head_throttled_ns = lane.throttled_at(now)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from typing import cast
 
 from fila.core import effect, events, rejection
 from fila.core.command import Redrive
 from fila.core.entry import BODY, ENQUEUED_NS, KEY, STAMP, Entry, message_id
+from fila.core.heads import Heads
 from fila.core.lane import Lane
 from fila.core.pending import complete, fill_window, remove_head, store
 from fila.core.queue import DLQ_SUFFIX, Queue
@@ -32,12 +34,46 @@ def parent_of(state: State, name: str) -> tuple[Queue, Queue] | Rejection:
     return dlq, parent
 
 
+def begin(queue: Queue) -> None:
+    """Dead letters of this queue will be moved: keep its lanes by the age of their heads."""
+    if queue.heads is None:
+        keys = list(queue.keys.values())
+        queue.heads = Heads(lane for key in keys for lane in list(key.lanes.values()))
+
+
+def end(queue: Queue) -> None:
+    """No dead letters are moved any more."""
+    queue.heads = None
+
+
 def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
-    """Up to `count` pending messages of all lanes, the oldest first; none are taken out."""
-    heap = _heads(state, queue)
+    """Up to `count` pending messages of all lanes, the oldest first; none are taken out. What is
+    not in memory is read, of so many lanes at most."""
+    heads = queue.heads
+    if heads is None:
+        heads = _heads(queue)
     found: list[Entry] = []
-    taken = {lane: 0 for _, _, lane in heap}
-    while heap and len(found) < count:
+    taken: dict[Lane, int] = {}  # lanes that were looked at, and how many of theirs were found
+    heap: list[tuple[int, int, Lane]] = []  # of these lanes: the stamp of what would come next
+    pages = state.settings.redrive_pages
+    following = heads.pop()
+    while len(found) < count:
+        if following is not None and (
+            not heap or (following.head_stamp(), following.number) < heap[0][:2]
+        ):
+            lane = cast(Lane, following)
+            if lane not in taken:
+                taken[lane] = 0
+                if not lane.window:
+                    if pages == 0:
+                        break  # a later step takes it
+                    pages -= 1
+                    fill_window(state, lane, state.settings.head_messages)
+                heapq.heappush(heap, (lane.window[0][STAMP], lane.number, lane))
+            following = heads.pop()
+            continue
+        if not heap:
+            break
         _, number, lane = heap[0]
         at = taken[lane]
         found.append(complete(state, lane.window[at]))
@@ -48,6 +84,10 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
             break  # what comes next in this lane is not in memory: a later step takes it
         else:
             heapq.heappop(heap)
+    if following is not None:
+        heads.add(following)
+    for lane in taken:
+        heads.add(lane)
     return found
 
 
@@ -57,23 +97,25 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
     if isinstance(pair, Rejection):
         return pair
     dlq, parent = pair
-    heap = _heads(state, dlq)
+    heads = dlq.heads
+    if heads is None:
+        heads = _heads(dlq)
     moved = 0
     for id, assignment in zip(command.ids, command.assignments, strict=True):
-        if not heap:
+        lane = cast(Lane | None, heads.pop())
+        if lane is None:
             break
-        _, number, lane = heap[0]
+        if not lane.window:
+            fill_window(state, lane, state.settings.head_messages)
         if message_id(lane.window[0]) != id:
+            heads.add(lane)
             break
         was_active = lane.key.active
         entry = remove_head(state, lane)
+        heads.add(lane)
         if state.journal:
             delta = lane.key.active - was_active
             state.events.append(events.moved(lane, state.now, delta))
-        if lane.window:
-            heapq.heapreplace(heap, (lane.window[0][STAMP], number, lane))
-        else:
-            heapq.heappop(heap)
         state.ops(dlq.group).append((DELETE_MESSAGE, entry[KEY], b""))
         target = state.lane(parent, assignment.fairness_key, assignment.throttle_keys)
         weight = min(max(assignment.weight, 1), state.settings.weight_max)
@@ -91,13 +133,8 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
     return moved
 
 
-def _heads(state: State, queue: Queue) -> list[tuple[int, int, Lane]]:
-    heap = []
-    for key in queue.keys.values():
-        for lane in key.lanes.values():
-            if lane.pending and not lane.window:
-                fill_window(state, lane, state.settings.head_messages)
-            if lane.window:
-                heap.append((lane.window[0][STAMP], lane.number, lane))
-    heapq.heapify(heap)
-    return heap
+def _heads(queue: Queue) -> Heads:
+    """For once."""
+    heads = Heads(lane for key in queue.keys.values() for lane in key.lanes.values())
+    heads.gather(1 << 62)
+    return heads

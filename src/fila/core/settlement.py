@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fila.core import catalogue, effect, events, rejection, reread, rows
-from fila.core.command import Ack, Expire, HandBack, Nack, Release
+from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.eligible import eligible
 from fila.core.entry import (
     ATTEMPTS,
@@ -18,7 +18,7 @@ from fila.core.entry import (
     waiting_anew,
 )
 from fila.core.lane import Lane
-from fila.core.lease import Lease
+from fila.core.lease import Consumer, Lease
 from fila.core.lease_batch import end_lease
 from fila.core.pending import add_pending, store
 from fila.core.queue import Queue
@@ -94,48 +94,47 @@ def expire(state: State, queue: Queue, command: Expire) -> int:
 
 def release(state: State, queue: Queue, command: Release) -> list[int]:
     """Hand back single messages. One code each: OK, or MESSAGE_NOT_FOUND with nothing changed."""
-    consumes = command.connection in queue.connections
+    entries = failed(state, queue, command.ids, command.connection)
     codes = []
-    parted: dict[Lease, None] = {}
-    for id in command.ids:
+    for id, entry in zip(command.ids, entries, strict=True):
         found = queue.leased.get(id)
-        if found is None or (consumes and found[0].belongs_to_other(command.connection)):
+        if entry is None or found is None:  # it may be named twice
             codes.append(rejection.MESSAGE_NOT_FOUND)
             continue
         lease, lane, key, size = found
-        _hand_back(state, queue, lane, key)
+        _hand_back(state, queue, lane, key, entry)
         _settle(state, queue, lease, lane, size)
-        parted[lease] = None
-        codes.append(rejection.OK)
-    for lease in parted:
         if lease.remaining:
-            _write_rest(state, queue, lease)
+            state.parted[lease] = queue
+        else:
+            state.parted.pop(lease, None)
+        codes.append(rejection.OK)
     queue.counters.released += codes.count(rejection.OK)
     return codes
-
-
-def hand_back(state: State, queue: Queue, command: HandBack) -> int:
-    """Hand back what consumers of one connection hold, also those that left before."""
-    leases = [
-        lease
-        for lease in queue.leases.values()
-        if lease.consumer is not None and lease.consumer.connection == command.connection
-    ]
-    return hand_back_leases(state, queue, leases)
 
 
 def hand_back_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
     """Hand back all that these leases hold."""
     count = 0
     for lease in leases:
-        for key in lease.keys:
-            found = queue.leased.get(id_of(key))
-            if found is not None and found[0] is lease:
-                _hand_back(state, queue, found[1], key)
-                _settle(state, queue, lease, found[1], found[3])
-                count += 1
+        ids = ids_of(queue, lease)
+        for id, entry in zip(ids, failed(state, queue, ids, 0), strict=True):
+            assert entry is not None, "it is leased"
+            _, lane, key, size = queue.leased[id]
+            _hand_back(state, queue, lane, key, entry)
+            _settle(state, queue, lease, lane, size)
+        count += len(ids)
     queue.counters.released += count
     return count
+
+
+def write_parted(state: State) -> None:
+    """A message that was handed back keeps its key, so its lease's row must no longer name it:
+    rows of leases that were parted in this turn are written anew."""
+    for lease, queue in state.parted.items():
+        if lease.remaining and state.queues.get(queue.name) is queue:
+            _write_rest(state, queue, lease)
+    state.parted.clear()
 
 
 def failed(state: State, queue: Queue, ids: list[bytes], connection: int) -> list[Entry | None]:
@@ -220,10 +219,9 @@ def _fail(
     _settle(state, queue, lease, lane, size)
 
 
-def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes) -> None:
+def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes, entry: Entry) -> None:
     """The message is pending again where it was; only its wait starts again."""
     del queue.leased[id_of(key)]
-    entry = _stored(state, key)
     now = state.now
     entry = waiting_anew(entry, now, queue.stall_at(now), lane.throttled_at(now))
     state.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
@@ -249,6 +247,8 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
             end_lease(state, lease.batch, lease)
         if lease.consumer is not None:
             del lease.consumer.leases[lease.number]
+            if lease.consumer.gone:
+                _forget_departed(queue, lease.consumer)
         key = rows.lease_key(queue.number, lease.number)
         state.ops(queue.group).append((DELETE_LEASE, key, b""))
     consumer = lease.consumer
@@ -258,6 +258,15 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     consumer.credit_bytes += size
     if not consumer.ready and consumer.may_receive():
         state.add_ready(queue, consumer)
+
+
+def _forget_departed(queue: Queue, consumer: Consumer) -> None:
+    """One that left holds nothing any more."""
+    departed = queue.departed.get(consumer.connection)
+    if departed is not None and not consumer.leases:
+        departed.pop(consumer, None)
+        if not departed:
+            del queue.departed[consumer.connection]
 
 
 def _tell_acked(trail: Trail, queue: Queue, count: int, now: int) -> None:
@@ -284,7 +293,7 @@ def _tell_acked(trail: Trail, queue: Queue, count: int, now: int) -> None:
 
 
 def _write_rest(state: State, queue: Queue, lease: Lease) -> None:
-    """A message that was handed back keeps its key, so the lease's row must no longer name it."""
+    """The lease's row with what it still holds."""
     lease.keys = [
         key
         for key in lease.keys

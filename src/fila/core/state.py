@@ -16,12 +16,13 @@ from fila.core.effect import BatchLeased, Delivery, Ended
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
 from fila.core.later import Times
-from fila.core.lease import Consumer, LeaseBatch
+from fila.core.lease import Consumer, Lease, LeaseBatch
 from fila.core.ledger import put_lane
 from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import Group, Queue
 from fila.core.reader import Reader
 from fila.core.rejection import Rejection, queue_not_found
+from fila.core.returning import Returning
 from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.settings import Settings
 from fila.core.trail import Trail
@@ -47,6 +48,7 @@ class State:
         self.deadlines = Deadlines()
         self.times = Times(reader)  # of delayed messages, while events are recorded
         self.due_queues: dict[Queue, None] = {}  # queues whose oldest lease has run out
+        self.returning = Returning()  # leases that are handed back
         self.filling: dict[LeaseBatch, None] = {}  # lease batches to be looked at after a pass
         self.patient: dict[LeaseBatch, None] = {}  # those that wait for their first message
         self.due_lease_batches: dict[LeaseBatch, None] = {}  # those whose time has run out
@@ -54,6 +56,7 @@ class State:
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
         self.work = Work(settings.turn_work)
+        self.parted: dict[Lease, Queue] = {}  # leases some of whose messages were handed back
         self.dirty_groups: list[Group] = []
         self.dirty_buckets: list[Bucket] = []
         # Lanes from which a message went before its time, outside of delivery, with this turn.
@@ -62,6 +65,7 @@ class State:
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []
+        self.pass_left = 0  # messages
         self.pass_bytes_left = 0  # what this turn's deliveries may yet hold
         self.ended: list[Ended] = []
         self.events = Trail()

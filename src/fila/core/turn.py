@@ -2,8 +2,9 @@
 
     begin(now)   time passes
     commands     each is applied when it comes, in the order they came
-    end()        leases that ran out end, redrives and purges take a step, one delivery pass, one
-                 commit; what all of it justifies leaves when the committer calls it safe
+    end()        leases that were let go are handed back, those that ran out end, redrives and
+                 purges take a step, one delivery pass, one commit; what all of it justifies leaves
+                 when the committer calls it safe
 
 Commands come before expiries: as long as a lease has not been ended, its holder may settle it,
 however late (docs/decisions/019-commands-before-expiries.md).
@@ -21,7 +22,7 @@ from typing import NamedTuple, Protocol
 
 from fila.core import policy as deciding
 from fila.core.applies import Applies, Reply
-from fila.core.command import Command, Expire, ExpireBatch, Nack
+from fila.core.command import Command, Expire, ExpireBatch, Nack, Release
 from fila.core.effects import Effects
 from fila.core.jobs import Done, Jobs
 from fila.core.machine import Machine
@@ -111,6 +112,8 @@ class Turn(Applies):
         """Do what is due, deliver, and commit. Returns when the next turn is due: see `due_ns`."""
         machine = self.machine
         state = machine.state
+        if state.returning.heap:
+            self._hand_back()
         if state.due_queues:
             self._end_leases()
         if state.due_lease_batches:
@@ -190,7 +193,18 @@ class Turn(Applies):
         """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
         return self._jobs.purge(queue, fairness_key, who, done)
 
-    # --- expiry: so many messages per turn, the rest with the next
+    # --- leases that are handed back, or ran out: so many messages per turn, the rest with the next
+
+    def _hand_back(self) -> None:
+        machine = self.machine
+        left = machine.state.settings.hand_back_messages
+        while left > 0:
+            found = machine.returning()
+            if found is None:
+                return
+            queue, ids = found
+            self.apply(Release(queue, ids))
+            left -= len(ids)
 
     def _end_leases(self) -> None:
         machine = self.machine
@@ -199,11 +213,14 @@ class Turn(Applies):
             due = machine.due_lease()
             if due is None:
                 return
-            queue, lease, ids = due
+            queue, lease, ids, returning = due
+            left -= max(len(ids), 1)
+            if returning:
+                self.apply(Release(queue, ids))
+                continue
             errors = [VISIBILITY_EXPIRED] * len(ids)
             verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
             self.apply(Expire(queue, lease, ids, verdicts, entries))
-            left -= max(len(ids), 1)
             if self.failures is not None:
                 self.failures.failed(queue, ids, errors, verdicts)
 

@@ -63,11 +63,8 @@ def judged(
 ) -> DataFrame:
     """The same of cells that are known already."""
     # Always true. Spark leaves out columns nobody asks for, and would then not see that all uses of
-    # the cells are of the same rows: it would read the events once for each. The random part keeps
-    # Spark from reasoning about it: it would carry the condition on with every combination of old
-    # and new names of these columns, and run out of memory over a filter on the shares.
-    always = fn.hash(*cells.columns) + fn.rand(0) >= fn.lit(-(1 << 31))
-    cells = cells.where(always)
+    # the cells are of the same rows: it would read the events once for each.
+    cells = cells.where(fn.hash(*cells.columns) >= fn.lit(-(1 << 31)))
     rings = _rings(cells, touched(cells.sparkSession, gaps, window_us) if gaps else None)
     ring = Window.partitionBy(*RING, "window")
     shares = _present(cells, rings, window_us).transform(_fair_share, ring)
@@ -270,8 +267,7 @@ def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
         .withColumnRenamed("number", "own_number")
     )
     number, nothing = fn.col("own_number"), fn.array().cast("array<bigint>")
-    in_ring = (fn.col("busy") == 1) & (fn.col("in_before") + fn.col("joins") > 0)
-    own = fn.when(in_ring, fn.array(number)).otherwise(nothing)
+    own = fn.when(fn.col("busy") == 1, fn.array(number)).otherwise(nothing)
     after = fn.when(
         (fn.col("in_after") == 1) & (fn.col("silent_to") > number),
         fn.sequence(number + 1, "silent_to"),
@@ -298,6 +294,7 @@ def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
     return (
         spread.withColumn("stretches", fn.when(is_own, fn.col("in_before") + fn.col("joins")))
         .withColumn("stretches", fn.coalesce("stretches", fn.lit(1)))
+        .where("stretches > 0")
         .withColumn("in_ring", fn.greatest(positions, fn.lit(0)))
         .withColumn("absent", fn.greatest(last - first - fn.col("in_ring"), fn.lit(0)))
         .withColumn("ready_us", fn.coalesce(ready_us, fn.lit(window_us)))
