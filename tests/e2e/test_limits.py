@@ -44,3 +44,23 @@ def test_one_snapshot_too_many_is_refused(own_broker: Callable[..., Broker]) -> 
         assert caught.value.code == errors.CHANNEL_FULL
         peer.request(bodies.BrowseClose(taken[0].snapshot), bodies.BrowseCloseResult)
         peer.request(bodies.Browse("q"), bodies.BrowseResult)
+
+
+def test_a_snapshot_that_was_read_makes_room_for_the_next(
+    own_broker: Callable[..., Broker],
+) -> None:
+    with own_broker(settings={"browse.max_snapshots": 2}) as broker, broker.peer() as peer:
+        peer.create_queue("q")
+        read, kept = [peer.request(bodies.Browse("q"), bodies.BrowseResult) for _ in range(2)]
+        for start, end in read.ranges:
+            page = bodies.BrowsePage(read.snapshot, start, end)
+            assert not peer.request(page, bodies.BrowsePageResult).next
+        third = peer.request(bodies.Browse("q"), bodies.BrowseResult)
+        with pytest.raises(Refused, match="closed or its time is up"):
+            peer.request(page, bodies.BrowsePageResult)
+        # An empty page keeps a snapshot, and is no end of a range.
+        ranges = [(kept.snapshot, *kept.ranges[0]), (third.snapshot, *third.ranges[0])]
+        for token, start, _ in ranges:
+            peer.request(bodies.BrowsePage(token, start, start), bodies.BrowsePageResult)
+        with pytest.raises(Refused, match="2 snapshots are being browsed"):
+            peer.request(bodies.Browse("q"), bodies.BrowseResult)

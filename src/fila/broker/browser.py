@@ -1,7 +1,8 @@
 """Snapshots that are being browsed: opened, read page by page, closed when their time is up.
 
-Owns how many there are and how long they live. A page is read on the loop, so its size is bounded;
-nothing of the machine is touched by it.
+Owns how many there are and how long they live. Who reads on keeps a snapshot; one that was read to
+its end, or that nobody has asked for a while, makes room for the next. A page is read on the loop,
+so its size is bounded; nothing of the machine is touched by it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ class BrowseLimits(NamedTuple):
     snapshots_max: int = 16
     ttl_ms: int = 600_000
     ttl_ms_max: int = 3_600_000
+    life_ms_max: int = 6 * 3_600_000  # however eagerly it is read: it keeps old rows on disk
+    read_ms: int = 60_000  # how long one lives that was read to its end
+    idle_ms: int = 10_000  # not asked for so long, it makes room when none is left
     parts_max: int = 1_024
     page_messages_max: int = 2_048  # rows a page looks at: a few milliseconds
     page_bytes_max: int = 2 * 1024 * 1024
@@ -33,10 +37,35 @@ class Opened(NamedTuple):
     ranges: list[Range]
 
 
-class Browsed(NamedTuple):
-    queue: str
-    snapshot: browse.Snapshot
-    expires_ms: int
+class Browsed:
+    """A snapshot and its time. `unread` are the ends of the ranges that nobody has reached yet."""
+
+    __slots__ = ("asked_ms", "expires_ms", "opened_ms", "queue", "ranges", "snapshot", "ttl_ms",
+                 "unread")  # fmt: skip
+
+    def __init__(
+        self, queue: str, snapshot: browse.Snapshot, ranges: list[Range], ttl_ms: int, now_ms: int
+    ) -> None:
+        self.queue = queue
+        self.snapshot = snapshot
+        self.ranges = ranges
+        self.ttl_ms = ttl_ms
+        self.opened_ms = self.asked_ms = now_ms
+        self.expires_ms = now_ms + ttl_ms
+        self.unread = {end for _, end in ranges}
+
+    def asked(self, end: bytes, at_end: bool, now_ms: int, limits: BrowseLimits) -> None:
+        """A page was read: it lives on."""
+        if at_end:
+            self.unread.discard(end)
+        elif not self.unread:
+            self.unread = {end for _, end in self.ranges}  # somebody reads it once more
+        self.asked_ms = now_ms
+        ttl_ms = self.ttl_ms if self.unread else min(self.ttl_ms, limits.read_ms)
+        self.expires_ms = min(now_ms + ttl_ms, self.opened_ms + limits.life_ms_max)
+
+    def in_use(self, now_ms: int, limits: BrowseLimits) -> bool:
+        return bool(self.unread) and now_ms - self.asked_ms < limits.idle_ms
 
 
 class Browser:
@@ -52,6 +81,7 @@ class Browser:
         self._random_hex = random_hex
         self._now_ms = now_ms
         self._open: dict[str, Browsed] = {}
+        self._sweeps_ms = 0  # when the next look at what is over is due
 
     def open(
         self, queue: str, fairness_key: bytes | None, parts: int, ttl_ms: int
@@ -67,6 +97,8 @@ class Browser:
             return view.no_queue(queue)
         self._sweep()
         if len(self._open) >= limits.snapshots_max:
+            self._make_room()
+        if len(self._open) >= limits.snapshots_max:
             return Rejection(
                 rejection.CHANNEL_FULL,
                 f"{len(self._open)} snapshots are being browsed, as many as may be; close one, "
@@ -77,10 +109,10 @@ class Browser:
             return found
         ttl_ms = ttl_ms or limits.ttl_ms
         token = self._random_hex(_TOKEN_BYTES)
-        expires_ms = self._now_ms() + ttl_ms
-        self._open[token] = Browsed(queue, found.snapshot, expires_ms)
-        self._broker.call_later(ttl_ms / 1000 + 0.001, self._sweep)
-        return Opened(token, expires_ms, found.messages, found.ranges)
+        opened = Browsed(queue, found.snapshot, found.ranges, ttl_ms, self._now_ms())
+        self._open[token] = opened
+        self._sweep_later()
+        return Opened(token, opened.expires_ms, found.messages, found.ranges)
 
     def queue_of(self, token: str) -> str | Rejection:
         """Whose snapshot it is, so that permission can be asked."""
@@ -96,15 +128,21 @@ class Browser:
         self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
     ) -> Page:
         """After `queue_of` found it."""
-        snapshot = self._open[token].snapshot
-        return snapshot.page(start, end, states, *self._bounds(rows_max, bytes_max))
+        opened = self._open[token]
+        bounds = self._bounds(rows_max, bytes_max)
+        found = opened.snapshot.page(start, end, states, *bounds)
+        opened.asked(end, not found.next and start < end, self._now_ms(), self._limits)
+        return found
 
     def stored_page(
         self, token: str, start: bytes, end: bytes, rows_max: int, bytes_max: int
     ) -> StoredPage:
         """After `queue_of` found it."""
-        snapshot = self._open[token].snapshot
-        return snapshot.stored_page(start, end, *self._bounds(rows_max, bytes_max))
+        opened = self._open[token]
+        bounds = self._bounds(rows_max, bytes_max)
+        found = opened.snapshot.stored_page(start, end, *bounds)
+        opened.asked(end, not found.next and start < end, self._now_ms(), self._limits)
+        return found
 
     def close(self, token: str) -> None:
         self._open.pop(token, None)
@@ -120,7 +158,34 @@ class Browser:
             min(bytes_max or limits.page_bytes_max, limits.page_bytes_max),
         )
 
+    def _make_room(self) -> None:
+        """Close the one that was asked for last the longest ago, if nobody seems to read it."""
+        now_ms = self._now_ms()
+        token, oldest = min(
+            self._open.items(), key=lambda one: (bool(one[1].unread), one[1].asked_ms)
+        )
+        if not oldest.in_use(now_ms, self._limits):
+            del self._open[token]
+
     def _sweep(self) -> None:
         now_ms = self._now_ms()
         for token in [one for one, found in self._open.items() if found.expires_ms <= now_ms]:
             del self._open[token]
+
+    def _sweep_later(self) -> None:
+        """When the first of them may be over; whoever is read on until then is looked at again."""
+        if not self._open:
+            return
+        now_ms = self._now_ms()
+        due_ms = max(now_ms, min([found.expires_ms for found in self._open.values()])) + 1
+        if self._sweeps_ms and self._sweeps_ms <= due_ms:
+            return
+        self._sweeps_ms = due_ms
+
+        def due() -> None:
+            if self._sweeps_ms == due_ms:  # else another one was needed earlier
+                self._sweeps_ms = 0
+                self._sweep()
+                self._sweep_later()
+
+        self._broker.call_later((due_ms - now_ms) / 1000, due)

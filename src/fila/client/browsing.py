@@ -12,9 +12,10 @@ from fila.client.message import Message
 from fila.wire import bodies as b
 from fila.wire import browse_codec
 from fila.wire.bodies import BrowseRange
-from fila.wire.forms import ALL_STATES, ARROW, DELAYED, LEASED, MESSAGES, READY
+from fila.wire.forms import ALL_STATES, ARROW, ARROW_HEADS, DELAYED, LEASED, MESSAGES, READY
 
 STATES: Final = {"ready": READY, "delayed": DELAYED, "leased": LEASED}
+PAGE_MAX: Final = 65_536  # messages to ask for at most; the broker gives what it gives
 _STATE_NAMES: Final = {bit: name for name, bit in STATES.items()}
 
 
@@ -77,14 +78,15 @@ def browse_page(
     max_messages: int,
     max_bytes: int,
     arrow: bool,
+    bodies: bool = True,
 ) -> Call[Page]:
     def parse(reply: b.BrowsePageResult) -> Page:
-        if reply.form == ARROW:
+        if reply.form in (ARROW, ARROW_HEADS):
             return Page(reply.messages, reply.next, [], reply.body)
         messages = [BrowsedMessage(seen) for seen in browse_codec.decode_browsed(reply.body)]
         return Page(reply.messages, reply.next, messages, b"")
 
-    form = ARROW if arrow else MESSAGES
+    form = (ARROW if bodies else ARROW_HEADS) if arrow else MESSAGES
     body = b.BrowsePage(token, start, end, state_bits(states), max_messages, max_bytes, form)
     return Call("read a page", body, b.BrowsePageResult, parse, repeatable=True)
 

@@ -37,9 +37,12 @@ _HEAD_FIELDS: Final = [
     ("since_ns", ">i8"), ("stall_ns", ">i8"), ("throttled_ns", ">i8"), ("headers", ">u2"),
 ]  # fmt: skip
 
+_BODY: Final = ("payload", "headers")
+
 Rows = list[tuple[bytes, bytes]]
 
 _schema: pa.Schema | None = None
+_schema_of_heads: pa.Schema | None = None
 
 
 def unavailable() -> Rejection | None:
@@ -72,13 +75,16 @@ def leased_stream(found: BatchLeased) -> bytes:
     return _stream(pa, columns.batch(found.queue, kinds, np.array(of_rows), None, states))
 
 
-def browsed_stream(queue: str, page: StoredPage, states: int) -> tuple[int, bytes]:
-    """The messages of a page that are in one of these states, and how many they are."""
+def browsed_stream(
+    queue: str, page: StoredPage, states: int, bodies: bool = True
+) -> tuple[int, bytes]:
+    """The messages of a page that are in one of these states, and how many they are; without
+    `bodies` neither payloads nor headers are looked at."""
     import numpy as np
     import pyarrow as pa
 
     if not page.rows:
-        return 0, _stream(pa, None)
+        return 0, _stream(pa, None, bodies)
     columns = _Columns(np, pa, page.rows)
     kinds = [(lane.fairness_key, lane.throttle_keys) for lane, _ in page.lanes]
     of_rows = np.repeat(np.arange(len(kinds)), [count for _, count in page.lanes])
@@ -88,11 +94,11 @@ def browsed_stream(queue: str, page: StoredPage, states: int) -> tuple[int, byte
     found = np.where(delays & (stamps > page.now_ns), _DELAYED_AT, _READY_AT)
     if page.leased:
         found[np.array(page.leased)] = _LEASED_AT
-    batch = columns.batch(queue, kinds, of_rows, ready_ns, found)
+    batch = columns.batch(queue, kinds, of_rows, ready_ns, found, bodies)
     if states != BROWSE_ALL:
         wanted = np.array([bool(states & one) for one in _STATES])
         batch = batch.filter(pa.array(wanted[found]))
-    return batch.num_rows, _stream(pa, batch)
+    return batch.num_rows, _stream(pa, batch, bodies)
 
 
 class _Columns:
@@ -115,6 +121,7 @@ class _Columns:
         of_rows: Any,
         ready_ns: Any,
         states: Any,
+        bodies: bool = True,
     ) -> pa.RecordBatch:
         """All columns. `kinds` are the places (fairness key, throttle keys) that occur, `of_rows`
         says which one each row has."""
@@ -126,8 +133,7 @@ class _Columns:
         arrays = [
             self._ids(),
             pa.repeat(pa.scalar(queue, pa.string()), size),
-            self._payloads(bare),
-            self._headers(bare),
+            *([self._payloads(bare), self._headers(bare)] if bodies else []),
             pa.array([name for name, _ in kinds], pa.binary()).cast(pa.string()).take(which),
             pa.array(heads["weight"].astype(np.uint32)),
             _lists(pa, [keys for _, keys in kinds]).take(which),
@@ -136,7 +142,7 @@ class _Columns:
             ready,
             pa.array(_STATE_NAMES, pa.string()).take(pa.array(states)),
         ]
-        return pa.record_batch(arrays, schema=_schema_of(pa))
+        return pa.record_batch(arrays, schema=_schema_of(pa, bodies))
 
     def _payloads(self, bare: bool) -> Any:
         values = self._values
@@ -177,9 +183,9 @@ class _Columns:
         return self._pa.array(whole_us).cast(_time(self._pa))
 
 
-def _stream(pa: Any, batch: pa.RecordBatch | None) -> bytes:
+def _stream(pa: Any, batch: pa.RecordBatch | None, bodies: bool = True) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _schema_of(pa)) as writer:
+    with pa.ipc.new_stream(sink, _schema_of(pa, bodies)) as writer:
         if batch is not None and batch.num_rows:
             writer.write_batch(batch)
     encoded: bytes = sink.getvalue().to_pybytes()
@@ -201,9 +207,9 @@ def _time(pa: Any) -> pa.DataType:
     return pa.timestamp("us", "UTC")
 
 
-def _schema_of(pa: Any) -> pa.Schema:
-    global _schema
-    if _schema is None:
+def _schema_of(pa: Any, bodies: bool = True) -> pa.Schema:
+    global _schema, _schema_of_heads
+    if _schema is None or _schema_of_heads is None:
         _schema = pa.schema(
             [
                 ("message_id", pa.string()),
@@ -219,4 +225,5 @@ def _schema_of(pa: Any) -> pa.Schema:
                 ("state", pa.string()),
             ]
         )
-    return _schema
+        _schema_of_heads = pa.schema([one for one in _schema if one.name not in _BODY])
+    return _schema if bodies else _schema_of_heads

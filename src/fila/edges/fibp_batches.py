@@ -19,7 +19,7 @@ from fila.edges import arrow
 from fila.edges.lane_fields import LaneFields
 from fila.wire import bodies, browse_codec, errors, layouts, message_codec
 from fila.wire import opcodes as op
-from fila.wire.forms import ARROW, COUNT, MESSAGES
+from fila.wire.forms import ARROW, ARROW_HEADS, COUNT, MESSAGES
 
 if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
@@ -98,15 +98,16 @@ def browse_page(connection: FibpConnection, session: Session, request_id: int, b
 
 
 def _page(session: Session, request: bodies.BrowsePage) -> bodies.BrowsePageResult | Rejection:
-    fault = _form_fault(request.form)
+    form = request.form
+    fault = _form_fault(ARROW if form == ARROW_HEADS else form)
     if fault is not None:
         return fault
-    if request.form == ARROW:
+    if form != MESSAGES:
         stored = batch_operations.stored_page(session, request)
         if isinstance(stored, Rejection):
             return stored
-        count, encoded = arrow.browsed_stream(*stored, request.states)
-        return bodies.BrowsePageResult(errors.OK, count, stored[1].next, ARROW, encoded)
+        count, encoded = arrow.browsed_stream(*stored, request.states, form == ARROW)
+        return bodies.BrowsePageResult(errors.OK, count, stored[1].next, form, encoded)
     found = batch_operations.page(session, request)
     if isinstance(found, Rejection):
         return found

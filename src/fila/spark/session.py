@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CONNECT_PORT: Final = 15_002
 _CONNECT_S: Final = 10.0
-EMBEDDED: Final = "local[*]"
+EMBEDDED: Final = "local[*,4]"  # a task may fail three times, as on a cluster
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 _CLEAR_LINE: Final = "\r\x1b[K"
 _INTERVAL_S: Final = 0.2

@@ -66,6 +66,29 @@ def test_rows_become_messages_and_come_back(spark, address, client, queue) -> No
     assert wrong.count() == 0
 
 
+def test_a_table_of_the_catalog_is_read_and_inserted_into(spark, address, client, queue) -> None:
+    table = f"table_{queue}"
+    spark.sql(
+        f"create table {table} using fila options "
+        f"(address '{address}', queue '{queue}', states 'ready') comment 'orders' "
+        "tblproperties ('team' = 'shop')"
+    )
+    try:
+        for _ in range(2):  # the second time nothing is new
+            spark.sql(
+                f"insert into {table} (payload, fairness_key, idempotency_key) values "
+                "(cast('1' as binary), 'a', 'one'), (cast('2' as binary), 'b', 'two')"
+            )
+        client.enqueue(queue, None, b"3", delay=60)
+        found = spark.sql(f"select fairness_key, payload, delay_ms from {table} order by 1")
+        assert [tuple(row) for row in found.collect()] == [("a", b"1", None), ("b", b"2", None)]
+        with pytest.raises(Exception, match="rows with a message_id cannot be written"):
+            spark.sql(f"insert into {table} select * from {table}")
+        assert held(client, queue) == (3, 0)
+    finally:
+        spark.sql(f"drop table {table}")
+
+
 @pytest.mark.parametrize("keyed", [True, False])
 def test_a_failing_task_stores_twice_only_without_keys(
     spark, address, client, queue, tmp_path: Path, keyed: bool
@@ -158,7 +181,8 @@ def _refusals() -> dict[str, tuple[str, Any]]:
         "no such queue to follow": ('"nowhere" does not exist', streaming(queue="nowhere")),
         "an unknown option of a stream": ("maxRowsPerBatch", streaming(maxRowPerBatch="1")),
         "no such queue to write": ('"nowhere" does not exist', writing(text, queue="nowhere")),
-        "no broker": ("no broker answers", lambda s, a, q: read(s, "127.0.0.1:1", q).collect()),
+        "no broker": ("no broker answers", lambda s, a, q: read(
+            s, "127.0.0.1:1", q, timeoutSeconds=1).collect()),
         "a wrong type": ("payload must be binary or string", writing("id as payload")),
         "a column too many": ("column id is no column", writing(f"{text}; id")),
         "no payload": ("column payload is missing", writing("'x' as fairness_key")),

@@ -70,11 +70,14 @@ class AsyncBrowseMethods(AsyncShell):
         max_messages: int = 0,
         max_bytes: int = 0,
         arrow: bool = False,
+        bodies: bool = True,
         timeout: float | None = None,
     ) -> Page:
         """Read on from `start`; the page's `next` is where to go on, empty at the range's end.
-        SnapshotExpiredError when the snapshot's time is up."""
-        call = browsing.browse_page(token, start, end, states, max_messages, max_bytes, arrow)
+        SnapshotExpiredError when the snapshot's time is up. `arrow` puts the messages into `.arrow`
+        as an Arrow IPC stream, without `bodies` less the columns payload and headers."""
+        bounds = (max_messages, max_bytes)
+        call = browsing.browse_page(token, start, end, states, *bounds, arrow, bodies)
         return await self._call(call, timeout)
 
     async def browse_pages(
@@ -85,18 +88,22 @@ class AsyncBrowseMethods(AsyncShell):
         *,
         states: Iterable[str] = (),
         arrow: bool = False,
+        bodies: bool = True,
+        first: int = 0,
         timeout: float | None = None,
     ) -> AsyncGenerator[Page, None]:
-        """All pages of a range; the next one is under way while this one is looked at."""
+        """All pages of a range; the next one is under way while this one is looked at. With `first`
+        so many messages at first, and twice as many from page to page: for one who may stop."""
         states = tuple(states)
-        call = browsing.browse_page(token, start, end, states, 0, 0, arrow)
+        call = browsing.browse_page(token, start, end, states, first, 0, arrow, bodies)
         ticket = self._link.ask(call)
         while True:
             page = await self._answer(call, ticket, timeout)
             if not page.next:
                 yield page
                 return
-            call = browsing.browse_page(token, page.next, end, states, 0, 0, arrow)
+            first = min(2 * first, browsing.PAGE_MAX)
+            call = browsing.browse_page(token, page.next, end, states, first, 0, arrow, bodies)
             ticket = self._link.ask(call)
             yield page
 

@@ -1,20 +1,46 @@
 """A client for the options of a source: secrets come from the environment of the process that uses
 them, never from options, which show in plans.
 
-Owns nothing but turning options into a client, and the check that a queue is there.
+Owns nothing but turning options into a client, and the check that a queue is there. A broker that
+is being restarted is waited for, `timeoutSeconds` long: who starts the query anew gains nothing.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import time
+from typing import Final
 
-from fila.client.errors import ConnectFailedError, FilaError, UnauthorizedError
+from fila.client.errors import ConnectionLostError, FilaError, UnauthorizedError
 from fila.client.sync import FilaClient
 from fila.spark.source.options import Options, SourceError
+
+_PAUSE_S: Final = 0.1
+_PAUSE_S_MAX: Final = 2.0
 
 
 def connect(options: Options) -> FilaClient:
     """A connected client; SourceError says why there is none."""
+    began = time.monotonic()
+    pause_s = _PAUSE_S
+    while True:
+        try:
+            return _client(options)
+        except ConnectionLostError as error:
+            left_s = began + options.timeout_s - time.monotonic()
+            if left_s <= 0:
+                raise SourceError(
+                    f"no broker answers: {error}; tried for {options.timeout_s:g} s "
+                    "(option timeoutSeconds)"
+                ) from error
+            if pause_s == _PAUSE_S:
+                sys.stderr.write(f"fila: {error}; tried again for {left_s:.0f} s\n")
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+
+def _client(options: Options) -> FilaClient:
     api_key = os.environ.get(options.api_key_env) or None
     try:
         return FilaClient(
@@ -26,6 +52,8 @@ def connect(options: Options) -> FilaClient:
             tls_key=options.tls_key or None,
             timeout=options.timeout_s,
         )
+    except ConnectionLostError:
+        raise
     except UnauthorizedError as error:
         told = "is not accepted" if api_key else "is not set"
         raise SourceError(
@@ -33,8 +61,6 @@ def connect(options: Options) -> FilaClient:
             f"here: {error}. Set it in the environment of the driver before Spark starts, and of "
             f"the workers (spark.executorEnv.{options.api_key_env})"
         ) from error
-    except ConnectFailedError as error:
-        raise SourceError(f"no broker answers: {error}") from error
     except (FilaError, ValueError) as error:
         raise SourceError(f"cannot talk to the broker at {options.address}: {error}") from error
 

@@ -20,6 +20,8 @@ DEFAULT_ADDRESS: Final = "localhost:5555"
 STATES: Final = ("ready", "delayed", "leased")
 # What Spark itself puts among the options of a stream's sink.
 _OF_SPARK: Final = frozenset(("checkpointlocation", "queryname"))
+# Options of a table in a catalog come once more with this prefix, among its other properties.
+_CATALOG_PREFIX: Final = "option."
 _SECRETS: Final = frozenset(("apikey", "api_key", "password", "token", "secret"))
 
 
@@ -50,14 +52,14 @@ OPTIONS: Final = (
     Option("apiKeyEnv", "text", "FILA_API_KEY", _EVERYWHERE,
            "the environment variable that holds the API key, on the driver and on every worker"),
     Option("timeoutSeconds", "seconds", 60.0, _EVERYWHERE,
-           "how long an answer may take, reconnecting included", 1),
+           "how long an answer may take, connecting included", 1),
     Option("numPartitions", "count", 4, (READ, STREAM),
            "into how many tasks a read is cut, at most", 1, 1_024),
     Option("states", "choice list", STATES, (READ,),
            "which messages: some of ready, delayed, leased, with commas between"),
     Option("fairnessKey", "text", None, (READ,), "only the messages of this fairness key"),
     Option("snapshotTtlSeconds", "seconds", 600.0, (READ,),
-           "how long the DataFrame may be used after Spark has planned it", 1, 3_600),
+           "how long the DataFrame may rest between two uses", 1, 3_600),
     Option("maxRowsPerBatch", "count", 50_000, (STREAM,), "most rows of a micro-batch", 1),
     Option("maxBytesPerBatch", "count", 64 * 1024 * 1024, (STREAM,),
            "most bytes of a micro-batch; one message goes in any case", 1),
@@ -102,6 +104,25 @@ class Options(NamedTuple):
     rows_per_second_max: int
 
 
+def of_catalog(given: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of `CREATE TABLE … USING fila OPTIONS (…)`; None if it is no table of a catalog.
+    Other properties of a table (TBLPROPERTIES) are not ours to judge."""
+    if "provider" not in given or "owner" not in given:
+        return None
+    found = {
+        name.removeprefix(_CATALOG_PREFIX): value
+        for name, value in given.items()
+        if name.startswith(_CATALOG_PREFIX)
+    }
+    return {**found, "path": given["path"]} if given.get("path") else found
+
+
+def fitting(given: Mapping[str, str], use: str) -> dict[str, str]:
+    """Without the options that are for another use: a table has those of all."""
+    others = {one.name.lower() for one in OPTIONS if use not in one.uses}
+    return {name: value for name, value in given.items() if name.lower() not in others}
+
+
 def parse(given: Mapping[str, str], use: str) -> Options:
     """The values for a use; SourceError says what is wrong with them."""
     values = {one.name: one.default for one in OPTIONS}
@@ -123,7 +144,10 @@ def parse(given: Mapping[str, str], use: str) -> Options:
         )
     values["queue"] = values["queue"] or path
     if not values["queue"] and use != WRITE:
-        raise SourceError('which queue? Say .option("queue", "orders") or .load("orders")')
+        raise SourceError(
+            'which queue? Say .option("queue", "orders") or .load("orders"); in SQL leave the '
+            "columns out of CREATE TABLE, or say SELECT … FROM orders WITH (queue = 'orders')"
+        )
     if bool(values["tlsCert"]) != bool(values["tlsKey"]):
         raise SourceError("options tlsCert and tlsKey belong together: give both or neither")
     if "/" in values["streamName"]:

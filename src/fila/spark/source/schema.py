@@ -49,7 +49,13 @@ READ_SCHEMA: Final = StructType(
         StructField("state", _TEXT),
     ]
 )
-_READ: Final = {field.name: field.dataType for field in READ_SCHEMA}
+# A table of a catalog is written by INSERT INTO, too: these are null when it is read.
+TABLE_SCHEMA: Final = StructType(
+    [*READ_SCHEMA, StructField("delay_ms", LongType()), StructField("idempotency_key", _TEXT)]
+)
+_READ: Final = {field.name: field.dataType for field in TABLE_SCHEMA}
+# What the broker gives a message; INSERT INTO leaves them null.
+GIVEN: Final = ("message_id", "attempts", "enqueued_at", "ready_at", "state")
 
 WRITE_COLUMNS: Final[dict[str, tuple[DataType, ...]]] = {
     "payload": (BinaryType(), _TEXT),
@@ -79,7 +85,10 @@ def check_read(schema: StructType) -> None:
 def check_write(schema: StructType, queue: str) -> None:
     """Can rows of this schema become messages?"""
     names = schema.fieldNames()
+    whole = {*READ_SCHEMA.names} <= {*names}  # INSERT INTO has every column, most of them null
     for field in schema.fields:
+        if whole and field.name in GIVEN:
+            continue
         kinds = WRITE_COLUMNS.get(field.name)
         if kinds is None:
             what = "is no column of a message to write"
@@ -108,7 +117,13 @@ class Shape:
         """The record batches of an Arrow IPC stream, as Spark wants them."""
         if stream:
             for batch in pa.ipc.open_stream(stream):
-                columns = [batch.column(field.name).cast(field.type) for field in self._schema]
+                known = batch.schema.names
+                columns = [
+                    batch.column(field.name).cast(field.type)
+                    if field.name in known
+                    else pa.nulls(batch.num_rows, field.type)
+                    for field in self._schema
+                ]
                 yield pa.record_batch(columns, schema=self._schema)
 
 

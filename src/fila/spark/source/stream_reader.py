@@ -34,7 +34,7 @@ from fila.client.sync import FilaClient
 from fila.spark.source.connection import connect, waiting
 from fila.spark.source.heartbeat import Heartbeat
 from fila.spark.source.offsets import Offset, from_json, number_of, piece_name, piece_of
-from fila.spark.source.options import Options
+from fila.spark.source.options import Options, SourceError
 from fila.spark.source.schema import Shape, check_read
 
 if TYPE_CHECKING:
@@ -85,13 +85,19 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed, lease what is next, wait a little if there is nothing."""
         offset = from_json(start)
+        if isinstance(limit, ReadAllAvailable):
+            raise SourceError(
+                "trigger(once=True) cannot read a queue: Spark ends it without saying whether its "
+                "batch is committed, so nothing would ever be acknowledged. "
+                "Use trigger(availableNow=True)"
+            )
         client = self._connected()
         queue = self._options.queue
         if self._options.heartbeat:
             self._beat(client, offset.stream)
         client.ack_batch(queue, offset.stream, below=offset.number)
         self._reached = offset
-        rows, size = self._limits(client, limit)
+        rows, size = self._limits(limit)
         if self._ending:
             rows = min(rows, self._left(client, offset))
         leased = self._lease(client, offset, rows, size)
@@ -187,15 +193,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self._available += batch.messages
         return max(0, self._available)
 
-    def _limits(self, client: FilaClient, limit: ReadLimit) -> tuple[int, int]:
+    def _limits(self, limit: ReadLimit) -> tuple[int, int]:
         """Most rows and bytes of the next batch."""
         if isinstance(limit, ReadMaxRows):
             return limit.max_rows, self._options.bytes_max
         if isinstance(limit, ReadMaxBytes):
             return self._options.rows_max, limit.max_bytes
-        if isinstance(limit, ReadAllAvailable):  # Trigger.Once
-            rows = max(1, waiting(client, self._options.queue))
-            return rows, rows * _PIECE_BYTES_MAX // _PIECE_ROWS_MAX * 1_024
         return self._options.rows_max, self._options.bytes_max
 
     def _connected(self) -> FilaClient:

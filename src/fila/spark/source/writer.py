@@ -24,7 +24,7 @@ from fila.client.sync import FilaClient
 from fila.spark.source.buffers import slices, words
 from fila.spark.source.connection import connect, waiting
 from fila.spark.source.options import Options, SourceError
-from fila.spark.source.schema import check_write
+from fila.spark.source.schema import GIVEN, check_write
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -122,6 +122,12 @@ def _columns(batch: Any, queue: str, first: int) -> Columns:
     if body.null_count:
         at = body.is_null().index(True).as_py()
         raise SourceError(f"row {first + at} of this task has no payload; nothing of it was stored")
+    for name in GIVEN:
+        if name in names and batch.column(name).null_count < batch.num_rows:
+            raise SourceError(
+                f"rows with a {name} cannot be written: the broker gives each message its own; "
+                f"drop the columns {', '.join(GIVEN)}"
+            )
     queues = column("queue", words)
     if queues is not None and queue:
         queues = [one or queue for one in queues]
