@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from fila.core import rows
-from fila.core.command import Consume, HandBack, Leave, Release
+from fila.core.command import AckBatch, Consume, HandBack, Leave, Release, ReleaseBatch
+from fila.core.command import Lease as LeaseCommand
 from fila.core.lane import LANE_PARKED
 from fila.core.rejection import OK
 from fila.core.settings import Settings
@@ -291,3 +292,82 @@ def test_releasing_one_by_one_writes_the_row_of_their_lease_once_a_turn() -> Non
     assert len(written) == 1
     again = turns.restart()
     assert set(again.queue("q").leased) == set(ids[30:])
+
+
+# --- lease batches
+
+
+def leased(batches: int, settings: Settings) -> Turns:
+    """Batches `s/0`, `s/1` … of ten messages each, in leases of two."""
+    turns = Turns(settings)
+    turns.create("q", visibility_ms=60_000)
+    turns.enqueue("q", count=10 * batches)
+    for number in range(batches):
+        turns.turn(LeaseCommand("q", f"s/{number}", number + 1, 10, 0, 0, 0, False))
+    assert len(turns.queue("q").leased) == 10 * batches
+    return turns
+
+
+def step(turns: Turns, command: AckBatch | ReleaseBatch) -> tuple[int, int, int]:
+    (reply,) = turns.turn(command).replies
+    assert isinstance(reply, tuple) and len(reply) == 3
+    batches, messages, rest = reply
+    assert isinstance(batches, int) and isinstance(messages, int)
+    return batches, messages, rest
+
+
+def test_batches_are_handed_back_in_steps_of_so_many_messages() -> None:
+    turns = leased(3, Settings(batch_step_messages=8, delivery_messages=2))
+    replies: list[tuple[int, int]] = []
+    rest = 0
+    while not replies or rest:
+        batches, messages, rest = step(turns, ReleaseBatch("q", "s", 9, rest))
+        replies.append((batches, messages))
+    assert replies == [(0, 8), (1, 8), (1, 8), (1, 6)]
+    assert turns.queue("q").pending == 30 and turns.queue("q").lease_batches == {}
+
+
+def test_a_later_step_leaves_batches_alone_that_were_leased_after_the_first() -> None:
+    turns = leased(2, Settings(batch_step_messages=10, delivery_messages=2))
+    _, _, rest = step(turns, AckBatch("q", "s", 9))
+    turns.enqueue("q", count=3)
+    turns.turn(LeaseCommand("q", "s/0", 7, 10, 0, 0, 0, False))
+    assert turns.turn(AckBatch("q", "s", 9, rest)).replies == [(1, 10, 0)]
+    assert list(turns.queue("q").lease_batches) == ["s/0"]
+    assert len(turns.queue("q").leased) == 3
+
+
+def test_a_later_step_does_not_reach_a_queue_that_was_made_again() -> None:
+    turns = leased(2, Settings(batch_step_messages=10, delivery_messages=2))
+    _, _, rest = step(turns, AckBatch("q", "s", 9))
+    turns.delete("q")
+    turns.create("q")
+    turns.enqueue("q", count=3)
+    turns.turn(LeaseCommand("q", "s/0", 7, 10, 0, 0, 0, False))
+    assert turns.turn(AckBatch("q", "s", 9, rest)).replies == [(0, 0, 0)]
+    assert len(turns.queue("q").leased) == 3
+
+
+def test_a_step_writes_the_row_of_its_batch_once() -> None:
+    turns = leased(1, Settings(batch_step_messages=8, delivery_messages=2))
+    outcome = turns.turn(AckBatch("q", "s/0"))
+    written = [
+        op
+        for batch in outcome.batches
+        for op in batch.ops
+        if op[0] & 7 == rows.STATE and op[1].startswith(rows.OPEN_BATCH_PREFIX)
+    ]
+    assert len(written) == 1
+    assert len(turns.restart().queue("q").leased) == 2
+
+
+def test_a_lease_that_takes_the_number_of_a_finished_one_is_not_the_batchs() -> None:
+    turns = leased(1, Settings(delivery_messages=2))
+    turns.ack("q", list(turns.queue("q").leased)[-2:])
+    turns = turns.restart()
+    turns.enqueue("q")
+    turns.consume("q")
+    assert list(turns.queue("q").leases) == [5]
+    turns = turns.restart()
+    assert list(turns.queue("q").leases) == [5]
+    assert list(turns.queue("q").lease_batches["s/0"].leases) == [1, 2, 3, 4]

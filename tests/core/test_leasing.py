@@ -20,7 +20,7 @@ from fila.core.command import (
 )
 from fila.core.effect import BatchLeased
 from fila.core.entry import ATTEMPTS, message_id
-from fila.core.lease_batch import stream_of
+from fila.core.lease import stream_of
 from fila.core.rejection import (
     BATCH_NOT_FOUND,
     INVALID_CONFIG_VALUE,
@@ -86,7 +86,7 @@ def test_the_same_name_gives_the_same_messages_until_they_are_acked() -> None:
     assert again.request == 2
     assert again.again
     assert got([again]) == [ids]
-    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 3)]
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 3, 0)]
     clean(turns)
     (later,) = turns.turn(ask(request=3)).batches_leased
     assert not later.again
@@ -101,7 +101,8 @@ def test_membership_survives_a_restart() -> None:
     (again,) = turns.turn(ask()).batches_leased
     assert again.again
     assert got([again]) == [ids]
-    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 700)]
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(0, 512, 2)]
+    assert turns.turn(AckBatch("q", "s/0", None, 2)).replies == [(1, 188, 0)]
     clean(turns)
     assert turns.rows(rows.MESSAGES) == []
     assert turns.restart().queue("q").lease_batches == {}
@@ -166,7 +167,7 @@ def test_an_extension_also_rescues_a_batch_whose_time_is_just_up() -> None:
 def test_releasing_a_batch_puts_its_messages_back_in_front() -> None:
     turns, ids = filled()
     newer = turns.enqueue("q")
-    assert turns.turn(ReleaseBatch("q", "s/0")).replies == [(1, 3)]
+    assert turns.turn(ReleaseBatch("q", "s/0")).replies == [(1, 3, 0)]
     clean(turns)
     assert turns.consume("q").ids() == ids + newer
 
@@ -177,11 +178,11 @@ def test_a_stream_is_acked_below_a_number_only() -> None:
     turns.enqueue("q", count=6)
     for request, name in enumerate(("s/0", "s/1/a", "s/1/b", "s/2", "t/0", "s"), 1):
         turns.turn(ask(name, 1, request))
-    assert turns.turn(AckBatch("q", "s", 2)).replies == [(3, 3)]
+    assert turns.turn(AckBatch("q", "s", 2)).replies == [(3, 3, 0)]
     assert list(turns.queue("q").lease_batches) == ["s/2", "t/0", "s"]
-    assert turns.turn(AckBatch("q", "s", 2)).replies == [(0, 0)]
-    assert turns.turn(ReleaseBatch("q", "s", 2**64 - 1)).replies == [(1, 1)]
-    assert turns.turn(AckBatch("q", "s")).replies == [(1, 1)]  # the batch of exactly this name
+    assert turns.turn(AckBatch("q", "s", 2)).replies == [(0, 0, 0)]
+    assert turns.turn(ReleaseBatch("q", "s", 2**64 - 1)).replies == [(1, 1, 0)]
+    assert turns.turn(AckBatch("q", "s")).replies == [(1, 1, 0)]  # the batch of exactly this name
     (reply,) = turns.turn(AckBatch("q", "s/0")).replies
     assert isinstance(reply, Rejection)
     assert reply.code == BATCH_NOT_FOUND
@@ -299,7 +300,7 @@ def test_a_batch_larger_than_a_pass_takes_several_turns() -> None:
     assert outcome.ids("batch:s/0") == ids[:300]
     assert got(turns.turn(ask(request=2)).batches_leased) == [ids[:300]]
     turns = turns.restart()
-    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 300)]
+    assert turns.turn(AckBatch("q", "s/0")).replies == [(1, 300, 0)]
     clean(turns)
 
 

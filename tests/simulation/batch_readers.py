@@ -17,6 +17,7 @@ class BatchReaders:
         self.rng = rng
         self.request = 0
         self.waiting: dict[int, tuple[str, str]] = {}  # request → queue and name
+        self.rests: list[AckBatch | ReleaseBatch] = []  # steps to come
 
     def act(self, world: World, queue: str) -> None:
         rng = self.rng
@@ -29,22 +30,33 @@ class BatchReaders:
             request = rng.choice(list(self.waiting))
             world.apply(Withdraw(*self.waiting.pop(request), request))
             return
+        if self.rests and rng.random() < 0.5:
+            self._end(world, self.rests.pop(rng.randrange(len(self.rests))))
+            return
         below = None
         if rng.random() < 0.5:
             name = name.partition("/")[0]
             below = rng.randint(0, 6)
         if roll < 0.8:
-            world.apply(AckBatch(queue, name, below))
+            self._end(world, AckBatch(queue, name, below))
         elif roll < 0.9:
             world.apply(ExtendBatch(queue, name, rng.choice((0, 1_000, 5_000, 999)), below))
         else:
-            world.apply(ReleaseBatch(queue, name, below))
+            self._end(world, ReleaseBatch(queue, name, below))
+
+    def _end(self, world: World, step: AckBatch | ReleaseBatch) -> None:
+        """One step; those to come, some time."""
+        reply = world.apply(step)
+        assert isinstance(reply, tuple)
+        if len(reply) == 3 and reply[2]:
+            self.rests.append(step._replace(before=reply[2]))
 
     def answered(self, leased: BatchLeased) -> None:
         self.waiting.pop(leased.request, None)
 
     def lose_all(self) -> None:
         self.waiting.clear()
+        self.rests.clear()
 
     def _lease(self, world: World, queue: str, name: str) -> None:
         rng = self.rng

@@ -30,15 +30,9 @@ def follow(books: Books, queue: Queue, command: object, reply: Reply) -> None:
     elif isinstance(command, ExpireBatch):
         _expire(books, queue, command, reply)
     elif isinstance(command, AckBatch):
-        chosen = _chosen(queue, command.name, command.below, reply)
-        _counted(chosen, reply)
-        for batch in chosen:
-            _ack(books, queue, batch)
+        _ack(books, queue, _step(books, queue, command, reply))
     elif isinstance(command, ReleaseBatch):
-        chosen = _chosen(queue, command.name, command.below, reply)
-        _counted(chosen, reply)
-        for batch in chosen:
-            books.release(queue, list(batch.leases.values()))
+        books.release(queue, _step(books, queue, command, reply))
     elif isinstance(command, ExtendBatch):
         if _bad_visibility(books, command.visibility_ms):
             _refused(reply, rejection.INVALID_CONFIG_VALUE)
@@ -56,6 +50,8 @@ def collect(books: Books, turn: Record) -> None:
         for batch in list(queue.batches.values()):
             consumer = batch.consumer
             batch.whole = not batch.leases
+            if batch.whole:
+                batch.order = []  # what it got before was settled meanwhile
             if consumer is not None and consumer.leases:
                 _take_over(books, queue, batch, consumer)
     filling = [
@@ -187,8 +183,43 @@ def _expire(books: Books, queue: Queue, command: ExpireBatch, reply: Reply) -> N
         books.fail(queue, message, verdict, events.EVENT_EXPIRED, "visibility timeout expired")
 
 
-def _ack(books: Books, queue: Queue, batch: Batch) -> None:
-    for id in batch.ids():
+def _step(
+    books: Books, queue: Queue, command: AckBatch | ReleaseBatch, reply: Reply
+) -> list[Leased]:
+    """The leases that end with a step: of batches that were open at the first, until so many
+    messages have ended."""
+    ending = books.ending
+    place = (queue, type(command), command.name, command.below)
+    if command.before:
+        chosen = [one for one in ending.get((*place, command.before), []) if one.leases]
+    else:
+        chosen = _chosen(queue, command.name, command.below, reply)
+        if isinstance(reply, Rejection):
+            return []
+    bound = books.settings.batch_step_messages
+    found: list[Leased] = []
+    rest: list[Batch] = []
+    batches = messages = 0
+    for batch in chosen:
+        for lease in batch.leases.values():
+            if messages >= bound:
+                rest.append(batch)
+                break
+            found.append(lease)
+            messages += len(lease.messages)
+        else:
+            batches += 1
+    assert isinstance(reply, tuple) and len(reply) == 3
+    same("batches and messages that ended", reply[:2], (batches, messages))
+    same("a rest of batches", bool(reply[2]), bool(rest))
+    if rest:
+        ending[(*place, reply[2])] = rest
+        books.met["batches ended in steps"] += 1
+    return found
+
+
+def _ack(books: Books, queue: Queue, leases: list[Leased]) -> None:
+    for id in [id for lease in leases for id in lease.messages]:
         message = queue.leased[id]
         lane = message.lane
         books.settle(queue, message)

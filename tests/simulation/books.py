@@ -10,7 +10,7 @@ from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 
 from . import events, fair, waits
-from .model import BURST_NS, Key, Lane, Lease, Message, Queue
+from .model import BURST_NS, Batch, Key, Lane, Lease, Message, Queue
 from .tokens import TOLERANCE, Tokens
 
 MS = 1_000_000
@@ -35,6 +35,8 @@ class Books:
         self.met: Counter[str] = Counter()  # how often what is rare came up
         self.serial = 0
         self.timers: list[tuple[int, int, Lane]] = []
+        # Batches that were to end and did not with the last step: by what the next one says.
+        self.ending: dict[tuple[object, ...], list[Batch]] = {}
         # Of the turn that is being followed.
         self.cut_short = False
         self.told: list[Told] = []  # answers to requests for batches

@@ -212,6 +212,18 @@ FAULTS = [
         "numbered[1] <= below",
     ),
     fault(
+        "a later step of an ack takes batches that were leased meanwhile",
+        "fila.core.lease_batch:chosen",
+        "if batch.opened < before",
+        "if True",
+    ),
+    fault(
+        "batches end at once, however large they are",
+        "fila.core.leasing:_end",
+        "left = state.settings.batch_step_messages",
+        "left = 1 << 62",
+    ),
+    fault(
         "the row of a finished batch stays",
         "fila.core.lease_batch:delete_row",
         "if batch.leased_ns:",

@@ -24,7 +24,7 @@ _MS: Final = 1_000_000
 
 
 def ack_batch(session: Session, request: b.AckBatch) -> b.AckBatchResult | Rejection:
-    done = session.broker.ack_batch(*request)
+    done = _end(session.broker.ack_batch, request)
     return done if isinstance(done, Rejection) else b.AckBatchResult(OK, *done)
 
 
@@ -34,8 +34,25 @@ def extend_batch(session: Session, request: b.ExtendBatch) -> b.ExtendBatchResul
 
 
 def release_batch(session: Session, request: b.ReleaseBatch) -> b.ReleaseBatchResult | Rejection:
-    done = session.broker.release_batch(*request)
+    done = _end(session.broker.release_batch, request)
     return done if isinstance(done, Rejection) else b.ReleaseBatchResult(OK, *done)
+
+
+def _end(
+    step: Callable[[str, str, int | None, int], tuple[int, int, int] | Rejection],
+    request: b.AckBatch | b.ReleaseBatch,
+) -> tuple[int, int] | Rejection:
+    """All steps; how many batches and messages came to their end."""
+    batches = messages = rest = 0
+    while True:
+        reply = step(request.queue, request.name, request.below, rest)
+        if isinstance(reply, Rejection):
+            return reply if rest == 0 else (batches, messages)
+        batches += reply[0]
+        messages += reply[1]
+        rest = reply[2]
+        if rest == 0:
+            return batches, messages
 
 
 def list_batches(session: Session, request: b.ListBatches) -> b.ListBatchesResult | Rejection:

@@ -171,9 +171,12 @@ class Broker(Turns):
             self.begin()
             self._turn.apply(Withdraw(queue, name, request))
 
-    def ack_batch(self, queue: str, name: str, below: int | None) -> tuple[int, int] | Rejection:
+    def ack_batch(
+        self, queue: str, name: str, below: int | None, before: int
+    ) -> tuple[int, int, int] | Rejection:
+        """A step of it; the last number is the next one's `before`."""
         self.begin()
-        return self._turn.apply(AckBatch(queue, name, below))
+        return self._turn.apply(AckBatch(queue, name, below, before))
 
     def extend_batch(
         self, queue: str, name: str, visibility_ms: int, below: int | None
@@ -182,10 +185,11 @@ class Broker(Turns):
         return self._turn.apply(ExtendBatch(queue, name, visibility_ms, below))
 
     def release_batch(
-        self, queue: str, name: str, below: int | None
-    ) -> tuple[int, int] | Rejection:
+        self, queue: str, name: str, below: int | None, before: int
+    ) -> tuple[int, int, int] | Rejection:
+        """A step of it, as with an ack."""
         self.begin()
-        return self._turn.apply(ReleaseBatch(queue, name, below))
+        return self._turn.apply(ReleaseBatch(queue, name, below, before))
 
     def ack(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         self.begin()

@@ -11,7 +11,15 @@ from fila.core import command as c
 from fila.core.command import Command
 from fila.core.rejection import Rejection
 
-Reply = Rejection | list[int] | list[tuple[bytes, bool]] | tuple[int, int] | int | None
+Reply = (
+    Rejection
+    | list[int]
+    | list[tuple[bytes, bool]]
+    | tuple[int, int]
+    | tuple[int, int, int]
+    | int
+    | None
+)
 
 
 class Applies:
@@ -27,9 +35,11 @@ class Applies:
 
     # how many lease batches, and their messages,
     @overload
-    def apply(
-        self, command: c.AckBatch | c.ExtendBatch | c.ReleaseBatch
-    ) -> tuple[int, int] | Rejection: ...
+    def apply(self, command: c.ExtendBatch) -> tuple[int, int] | Rejection: ...
+
+    # how many came to their end, how many messages did, and whether there is a rest,
+    @overload
+    def apply(self, command: c.AckBatch | c.ReleaseBatch) -> tuple[int, int, int] | Rejection: ...
 
     # how many messages, consumers, queues or keys it concerned,
     @overload

@@ -142,11 +142,15 @@ class Withdraw(NamedTuple):
 
 
 class AckBatch(NamedTuple):
-    """Without `below` the batch of this name; else those of the stream `name` numbered less."""
+    """Without `below` the batch of this name; else those of the stream `name` numbered less.
+
+    A step: so many messages and no more. The reply's rest is the `before` of the next one, for
+    which only those count that were open at the first; 0 when there is none to come."""
 
     queue: str
     name: str
     below: int | None = None
+    before: int = 0
 
 
 class ExtendBatch(NamedTuple):
@@ -157,9 +161,12 @@ class ExtendBatch(NamedTuple):
 
 
 class ReleaseBatch(NamedTuple):
+    """In steps, as AckBatch."""
+
     queue: str
     name: str
     below: int | None = None
+    before: int = 0
 
 
 class ExpireBatch(NamedTuple):

@@ -76,6 +76,15 @@ class Lease:
 Leased = tuple[Lease, "Lane", bytes, int]
 
 
+def stream_of(name: str) -> tuple[str, int] | None:
+    """The stream and number a batch name tells; None if it is no stream's."""
+    stream, slash, rest = name.partition("/")
+    digits = rest.partition("/")[0]
+    if not slash or not digits.isascii() or not digits.isdigit() or len(digits) > 19:
+        return None
+    return stream, int(digits)
+
+
 class LeaseBatch(Sleeper):
     """Messages leased together under a name, so that who asks again gets the same.
 
@@ -93,6 +102,8 @@ class LeaseBatch(Sleeper):
         "leased_ns",
         "leases",
         "name",
+        "numbered",
+        "opened",
         "queue",
         "requests",
         "serial",
@@ -103,6 +114,7 @@ class LeaseBatch(Sleeper):
     def __init__(self, name: str, queue: Queue, count_attempt: bool, visibility_ms: int) -> None:
         super().__init__()
         self.name = name
+        self.numbered = stream_of(name)
         self.queue = queue
         self.count_attempt = count_attempt  # whether running out is a failure
         self.visibility_ms = visibility_ms
@@ -110,6 +122,7 @@ class LeaseBatch(Sleeper):
         self.bytes = 0  # of its messages, those that are finished by now included
         self.leased_ns = 0
         self.expires_ns = 0
+        self.opened = 0  # in which order they were complete
         # Only while it is filling.
         self.bytes_max = 0
         self.serial = 0  # in which order they were asked for

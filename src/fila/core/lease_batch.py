@@ -20,27 +20,22 @@ from fila.core.state import State
 NAME_BYTES_MAX: Final = 255
 
 
-def stream_of(name: str) -> tuple[str, int] | None:
-    """The stream and number a batch name tells; None if it is no stream's."""
-    stream, slash, rest = name.partition("/")
-    digits = rest.partition("/")[0]
-    if not slash or not digits.isascii() or not digits.isdigit() or len(digits) > 19:
-        return None
-    return stream, int(digits)
-
-
-def chosen(queue: Queue, name: str, below: int | None) -> list[LeaseBatch]:
-    """The open batch of this name, or those of the stream `name` with numbers less than `below`."""
+def chosen(queue: Queue, name: str, below: int | None, before: int) -> list[LeaseBatch]:
+    """The open batch of this name, or those of the stream `name` with numbers less than `below`;
+    of these, unless `before` is 0, such as were opened before."""
     if below is None:
         batch = queue.lease_batches.get(name)
-        return [batch] if batch is not None and batch.consumer is None else []
-    found = []
-    for batch in queue.lease_batches.values():
-        numbered = stream_of(batch.name)
-        if numbered is None or batch.consumer is not None:
-            continue
-        if numbered[0] == name and numbered[1] < below:
-            found.append(batch)
+        found = [batch] if batch is not None and batch.consumer is None else []
+    else:
+        found = []
+        for batch in queue.lease_batches.values():
+            numbered = batch.numbered
+            if numbered is None or batch.consumer is not None:
+                continue
+            if numbered[0] == name and numbered[1] < below:
+                found.append(batch)
+    if before:
+        found = [batch for batch in found if batch.opened < before]
     found.sort(key=lambda batch: batch.name)  # the same order before and after a restart
     return found
 
@@ -73,6 +68,20 @@ def put_row(state: State, batch: LeaseBatch) -> None:
     state.ops(batch.queue.group).append((PUT_STATE, key, value))
 
 
+def put_parted(state: State) -> None:
+    """Rows of batches some of whose leases ended with this turn are written once."""
+    for batch in state.parted_batches:
+        if batch.leases and state.queues.get(batch.queue.name) is batch.queue:
+            put_row(state, batch)
+    state.parted_batches.clear()
+
+
+def open_batch(state: State, batch: LeaseBatch) -> None:
+    """It is complete."""
+    state.batches_opened += 1
+    batch.opened = state.batches_opened
+
+
 def delete_row(state: State, batch: LeaseBatch) -> None:
     """It holds no leases: nothing of it is stored until it does again."""
     if batch.leased_ns:
@@ -86,7 +95,7 @@ def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
     del batch.leases[lease.number]
     if batch.leases:
         # Its row must not name the lease any more: after a restart numbers are given out again.
-        put_row(state, batch)
+        state.parted_batches[batch] = None
         return
     if batch.consumer is not None:
         delete_row(state, batch)  # it is still being filled, and would be found empty

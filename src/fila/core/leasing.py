@@ -7,6 +7,7 @@ membership is stored in the same batch of rows as the leases; a crash finds both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from fila.core import effect, lease_batch, rejection, reread, settlement
@@ -25,7 +26,7 @@ from fila.core.command import Lease as LeaseCommand
 from fila.core.effect import BatchLeased, Delivery, Event
 from fila.core.entry import Entry, entry_of, id_of
 from fila.core.lane import Lane
-from fila.core.lease import Consumer, LeaseBatch
+from fila.core.lease import Consumer, Lease, LeaseBatch
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.state import MS, State
@@ -143,18 +144,51 @@ def withdraw(state: State, queue: Queue, command: Withdraw) -> int:
     return 1
 
 
-def ack(state: State, queue: Queue, command: AckBatch) -> tuple[int, int] | Rejection:
-    """Finish batches. Returns how many, and their messages."""
-    chosen = lease_batch.chosen(queue, command.name, command.below)
-    if not chosen and command.below is None:
+def ack(state: State, queue: Queue, command: AckBatch) -> tuple[int, int, int] | Rejection:
+    """Finish batches, or a step of it."""
+    return _end(state, queue, command, _ack_leases)
+
+
+def release(state: State, queue: Queue, command: ReleaseBatch) -> tuple[int, int, int] | Rejection:
+    """Hand batches back, or a step of it: to their old places, without counting an attempt."""
+    return _end(state, queue, command, settlement.hand_back_leases)
+
+
+def _end(
+    state: State,
+    queue: Queue,
+    command: AckBatch | ReleaseBatch,
+    end: Callable[[State, Queue, list[Lease]], int],
+) -> tuple[int, int, int] | Rejection:
+    """End batches until so many messages have. Returns how many of both, and the rest: what the
+    next step needs to know, or 0."""
+    before = command.before
+    chosen = lease_batch.chosen(queue, command.name, command.below, before)
+    if not chosen and command.below is None and before == 0:
         return _not_open(command.name, queue.name)
-    messages = 0
+    left = state.settings.batch_step_messages
+    batches = messages = 0
     for batch in chosen:
-        for one in list(batch.leases.values()):
-            ids = settlement.ids_of(queue, one)
-            settlement.ack(state, queue, Ack(queue.name, ids))
-            messages += len(ids)
-    return len(chosen), messages
+        if left <= 0:
+            break
+        leases = batch.first_leases(left)
+        whole = len(leases) == len(batch.leases)
+        count = end(state, queue, leases)
+        messages += count
+        left -= max(count, 1)
+        batches += whole
+    if batches == len(chosen):
+        return batches, messages, 0
+    return batches, messages, before or state.batches_opened + 1
+
+
+def _ack_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
+    messages = 0
+    for one in leases:
+        ids = settlement.ids_of(queue, one)
+        settlement.ack(state, queue, Ack(queue.name, ids))
+        messages += len(ids)
+    return messages
 
 
 def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] | Rejection:
@@ -162,7 +196,7 @@ def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] 
     fault = _visibility_fault(state, command.visibility_ms)
     if fault is not None:
         return fault
-    chosen = lease_batch.chosen(queue, command.name, command.below)
+    chosen = lease_batch.chosen(queue, command.name, command.below, 0)
     if not chosen and command.below is None:
         return _not_open(command.name, queue.name)
     messages = 0
@@ -173,17 +207,6 @@ def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] 
         state.deadlines.arm(batch, batch.expires_ns)
         lease_batch.put_row(state, batch)
         messages += batch.messages()
-    return len(chosen), messages
-
-
-def release(state: State, queue: Queue, command: ReleaseBatch) -> tuple[int, int] | Rejection:
-    """Hand batches back: to their old places, without counting an attempt."""
-    chosen = lease_batch.chosen(queue, command.name, command.below)
-    if not chosen and command.below is None:
-        return _not_open(command.name, queue.name)
-    messages = 0
-    for batch in chosen:
-        messages += settlement.hand_back_leases(state, queue, list(batch.leases.values()))
     return len(chosen), messages
 
 
@@ -330,6 +353,7 @@ def _stop_filling(state: State, batch: LeaseBatch) -> None:
         queue.drop_ready(consumer, state.now)
     state.due_lease_batches.pop(batch, None)
     if batch.leases:
+        lease_batch.open_batch(state, batch)
         if batch.leased_ns != state.now:
             # It took several turns: its time begins when it is complete.
             batch.leased_ns = state.now

@@ -17,6 +17,7 @@ from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
 from fila.core.lane import DELAY_BIT, LANE_EMPTY, Lane
 from fila.core.lease import Lease, LeaseBatch
+from fila.core.lease_batch import open_batch
 from fila.core.ledger import restore
 from fila.core.machine import Machine
 from fila.core.pending import fill_window
@@ -237,6 +238,7 @@ def _load_batches(state: State, queue: Queue) -> None:
                 )
         if batch.leases:
             queue.lease_batches[batch.name] = batch
+            open_batch(state, batch)
             state.deadlines.arm(batch, batch.expires_ns)
 
 

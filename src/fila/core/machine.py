@@ -16,6 +16,7 @@ from fila.core import (
     consuming,
     delivery,
     enqueuing,
+    lease_batch,
     leasing,
     pausing,
     purging,
@@ -135,6 +136,8 @@ class Machine(Applies):
         state = self.state
         if state.parted:
             settlement.write_parted(state)
+        if state.parted_batches:
+            lease_batch.put_parted(state)
         state.write_buckets()
         if state.damaged:
             quarantining.mark_damaged(state)

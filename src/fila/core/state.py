@@ -51,12 +51,14 @@ class State:
         self.returning = Returning()  # leases that are handed back
         self.filling: dict[LeaseBatch, None] = {}  # lease batches to be looked at after a pass
         self.patient: dict[LeaseBatch, None] = {}  # those that wait for their first message
+        self.batches_opened = 0  # lease batches that were complete, since the start
         self.due_lease_batches: dict[LeaseBatch, None] = {}  # those whose time has run out
         self.windows = Windows(settings.window_bytes_total, settings.window_idle_ms * MS)
         self.idle: OrderedDict[Lane, None] = OrderedDict()  # empty lanes, the longest idle first
         # What this turn has made so far.
         self.work = Work(settings.turn_work)
         self.parted: dict[Lease, Queue] = {}  # leases some of whose messages were handed back
+        self.parted_batches: dict[LeaseBatch, None] = {}  # some of whose leases ended
         self.dirty_groups: list[Group] = []
         self.dirty_buckets: list[Bucket] = []
         # Lanes from which a message went before its time, outside of delivery, with this turn.
