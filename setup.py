@@ -18,6 +18,8 @@ HOT = (
     "src/fila/edges/fibp.py",
     "src/fila/edges/fibp_deliveries.py",
     "src/fila/edges/fibp_messages.py",
+    "src/fila/edges/fibp_requests.py",
+    "src/fila/edges/lane_fields.py",
     "src/fila/edges/limits.py",
     "src/fila/edges/queue_groups.py",
     "src/fila/hooks/assignments.py",

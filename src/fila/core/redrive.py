@@ -106,6 +106,9 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         if lane is None:
             break
         if not lane.window:
+            if moved:  # it made room for those that moved; nothing is read half-way
+                heads.add(lane)
+                break
             fill_window(state, lane, state.settings.head_messages)
         if message_id(lane.window[0]) != id:
             heads.add(lane)
