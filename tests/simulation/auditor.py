@@ -49,9 +49,9 @@ class Auditor(Books):
                 self.jobs.ask_purge(self, step.command, step.reply)
             else:
                 commands.follow(self, step)
-        for name in turn.apart:
-            self.queues[name].apart = True
+        self._set_apart(turn)
         self.jobs.follow(self, turn)
+        self._set_apart(turn)  # a dead-letter queue may have been made meanwhile
         for delivery in turn.deliveries:
             deliveries.follow(self, delivery)
         batches.collect(self, turn)
@@ -65,6 +65,11 @@ class Auditor(Books):
         elif turn.events:
             raise Violation("journal", "events were made though nobody listens")
         self._check_turn_end(turn)
+
+    def _set_apart(self, turn: Record) -> None:
+        for name in turn.apart:
+            if name in self.queues:
+                self.queues[name].apart = True
 
     def restart(self, now: int) -> None:
         """The broker died and was loaded again: consumers are gone, leases stay."""
