@@ -96,3 +96,13 @@ def test_a_queue_that_sees_no_key_has_no_row() -> None:
     turns = started()
     put(turns, b"", b"")
     assert turns.rows(rows.IDEMPOTENCY) == []
+
+
+def test_how_many_keys_a_queue_remembers_can_be_seen() -> None:
+    turns = started(Settings(idempotency_keys_max=3))
+    figures = turns.machine.view.queue("q")
+    assert figures is not None and figures.known_keys == 0
+    for number in range(20):
+        put(turns, b"%d" % number)
+    figures = turns.machine.view.queue("q")
+    assert figures is not None and 3 <= figures.known_keys <= 4

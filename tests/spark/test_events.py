@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from fila.core.effect import EVENT_ACKED, Event
+from fila.journal import versions
 from fila.journal.columns import events_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.schema import arrow_schema
+from fila.spark import compact as compacting
 from fila.spark.compact import compact, merges
 from fila.spark.doctor import FAILED, OK, WARNING, journal_checks
 from fila.spark.events import JournalMissing, Part, covering, list_parts, read_events
@@ -90,19 +92,41 @@ def test_compacting_keeps_every_event_and_twice_changes_nothing(spark, tmp_path:
     for first in (1, 11, 21):
         write(tmp_path, acked(10, first), first_seq=first)
     today = date(2100, 1, 1)
+    before = read_events(spark, str(tmp_path))  # planned, and not read yet
     made = compact(spark, str(tmp_path), today).collect()
     assert [(row.parts, row.events) for row in made] == [(3, 30)]
-    assert len(list_parts(spark, str(tmp_path))) == 1
+    assert made[0].bytes_after < made[0].bytes_before
+    assert seqs(before) == list(range(1, 31))
     assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 31))
-    assert compact(spark, str(tmp_path), today).collect() == []
+    assert len(list_parts(spark, str(tmp_path))) == 4
+    # Once the grace is over, the next run removes what was merged.
+    assert compact(spark, str(tmp_path), today, grace_s=0).collect() == []
+    (part,) = list_parts(spark, str(tmp_path))
     assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 31))
+    versions.check(Path(part.path), needs=("ring_delta",))
+
+
+def test_a_merged_part_is_smaller_and_of_whole_row_groups(tmp_path: Path, monkeypatch) -> None:
+    """Parts of the size a broker seals; without Spark, as one of its tasks does it."""
+    monkeypatch.setattr(compacting, "ROW_GROUP", 5_000)
+    sources = []
+    for first in range(1, 12_001, 3_000):
+        sources += write(tmp_path, acked(3_000, first), first_seq=first)
+    target = sources[0].with_name(f"part-{BROKER}-{EPOCH}-{1:012d}-{12_000:012d}.parquet")
+    made = compacting._write(target, sources)
+    assert made["events"] == 12_000
+    assert made["bytes_after"] < made["bytes_before"]
+    footer = pq.read_metadata(target)
+    groups = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
+    assert groups == [5_000, 5_000, 2_000]
+    assert pq.read_table(target)["seq"].to_pylist() == list(range(1, 12_001))
 
 
 def test_a_compaction_that_was_cut_short_is_finished_by_the_next(spark, tmp_path: Path) -> None:
     write(tmp_path, acked(10))
     write(tmp_path, acked(20))  # the merged part is there, one it was made of not yet removed
     assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 21))
-    compact(spark, str(tmp_path), date(2100, 1, 1))
+    compact(spark, str(tmp_path), date(2100, 1, 1), grace_s=0)
     assert len(list_parts(spark, str(tmp_path))) == 1
     assert seqs(read_events(spark, str(tmp_path))) == list(range(1, 21))
 

@@ -87,14 +87,18 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     _top(errors)
     _whatif(verb)
-    _verb(
+    compact = _verb(
         verb,
         "compact",
         "merge the small parts of closed days",
         "Merge the journal's parts of days that are over (UTC) into few large ones. Safe while\n"
-        "the broker writes and while others read.",
+        "the broker writes and while others read: what was merged is removed by a later run.",
         "  fila pipeline compact --journal data/journal",
     )
+    compact.add_argument(
+        "--grace", metavar="TIME", type=seconds, default=3_600.0,
+        help="keep small parts so long after they were merged, for readers under way (default 1h)",
+    )  # fmt: skip
     _verb(
         verb,
         "doctor",

@@ -171,6 +171,11 @@ def _replay(verb: Subparsers, pair: Any) -> None:
         help="name of the run (default: made from the question, so that repeating repeats nothing)",
     )  # fmt: skip
     parser.add_argument("--execute", action="store_true", help="send them")
+    parser.add_argument(
+        "--window-keys", metavar="N", type=whole_number(1, "a number of keys"),
+        default=1_000_000,
+        help="the broker's idempotency.max_keys: larger runs are refused (default 1,000,000)",
+    )  # fmt: skip
     _rate(parser)
 
 

@@ -57,6 +57,7 @@ class QueueFigures(NamedTuple):
     consumers_held: int
     keys: int  # those it remembers
     keys_pending: int
+    known_keys: int  # idempotency keys; 0 if none was looked up since the start
     dlq: str | None
     pause: Pause | None
     active_keys: int  # in the ring
@@ -135,6 +136,7 @@ def of_queue(queue: Queue) -> QueueFigures:
         held,
         len(queue.keys),
         queue.keys_pending,
+        0 if queue.known_keys is None else queue.known_keys.next - queue.known_keys.head,
         queue.dlq_name(),
         queue.pause,
         ring.keys,

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from fila.journal.schema import fitted
 
 HOT = "_hot"
-_ROW_GROUP = 1 << 17
+ROW_GROUP = 1 << 17
 _SOUGHT = ("seq", "ts", "event", "queue", "fairness_key", "epoch", "enqueued_at")  # by readers
 
 
@@ -161,12 +161,12 @@ def retire(root: Path, table: str, before_date: str) -> int:
 
 
 def _write(rows: Any, path: Path) -> None:
-    with pq.ParquetWriter(path, rows.schema, **_encoding(rows.schema)) as writer:
-        writer.write_table(rows, row_group_size=_ROW_GROUP)
+    with pq.ParquetWriter(path, rows.schema, **encoding(rows.schema)) as writer:
+        writer.write_table(rows, row_group_size=ROW_GROUP)
         writer.add_key_value_metadata(rows.schema.metadata)
 
 
-def _encoding(schema: Any) -> dict[str, Any]:
+def encoding(schema: Any) -> dict[str, Any]:
     """How columns are written; half the time of the defaults, and a third of the size.
 
     Words may come as numbers that point at them; a reader of the part sees plain text.

@@ -49,7 +49,9 @@ def run(request: Request) -> list[Report]:
         from fila.spark.gaps import gaps_of
 
         if request.verb == "compact":
-            return [reports.compact_report(spark, request.journal, datetime.now(UTC).date())]
+            today = datetime.now(UTC).date()
+            grace_s = request.options["grace"]
+            return [reports.compact_report(spark, request.journal, today, grace_s)]
         events = _events(spark, request)
         gaps = gaps_of(events)
         made = _reports(spark, request, events, gaps)

@@ -1,13 +1,15 @@
 """Closed days in few large parts instead of many small ones.
 
-Owns when parts may be merged and in which order that is safe. A merged part appears by rename and
-only then are the small ones deleted; a reader in between finds by their names that the merged one
-holds them all. Doing it again, or after a crash in the middle, changes nothing.
+Owns when parts may be merged and in which order that is safe. A merged part appears by rename; the
+small ones stay until it is older than a grace, so that readers who planned before it go on, and are
+removed by a later run. A reader in between finds by their names that the merged one holds them all.
+Doing it again, or after a crash in the middle, changes nothing.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from datetime import date
 from itertools import groupby
@@ -17,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fila.journal.files import ROW_GROUP, encoding
 from fila.spark.events import Part, covering, list_parts, part_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EVENTS_MAX: Final = 5_000_000  # in one merged part
-_ROW_GROUP: Final = 1 << 17
+GRACE_S: Final = 3_600.0  # longer than any report runs
 _SCHEMA: Final = (
     "date string, broker string, epoch long, parts long, events long, bytes_before long, "
     "bytes_after long, part string"
@@ -57,21 +60,41 @@ def merges(parts: list[Part], today: date, events_max: int = EVENTS_MAX) -> list
     return [merge for merge in found if len(merge.parts) > 1]
 
 
-def compact(spark: SparkSession, root: str, today: date, events_max: int = EVENTS_MAX) -> DataFrame:
-    """Merge what can be merged, a task per part; one row for each part made."""
+def compact(
+    spark: SparkSession,
+    root: str,
+    today: date,
+    events_max: int = EVENTS_MAX,
+    grace_s: float = GRACE_S,
+) -> DataFrame:
+    """Merge what can be merged, a task per part; one row for each part made. Of parts merged more
+    than `grace_s` ago the small ones are removed; with 0 those merged now as well."""
     if "://" in root:
         raise Unsupported(f"{root}: parts are merged by rename, which needs a file system")
-    every = list_parts(spark, root)
-    kept = {part.path for part in covering(every)}
-    for part in every:
-        if part.path not in kept and part.date < today.isoformat():
-            Path(part.path).unlink(missing_ok=True)  # left by a compaction that was cut short
+    every = [part for part in list_parts(spark, root) if part.date < today.isoformat()]
+    remove_merged(every, grace_s)
     found = merges(every, today, events_max)
     plan = [(merge.target, [part.path for part in merge.parts]) for merge in found]
     frame = spark.createDataFrame(plan, "target string, sources array<string>")
     # Collected here: looking at a lazy result twice would merge twice.
     made = frame.repartition(max(1, len(plan))).mapInArrow(_merge_all, _SCHEMA).collect()
+    if not grace_s:
+        remove_merged([*every, *(part_of(merge.target) for merge in found)], 0)
     return spark.createDataFrame(made, _SCHEMA)
+
+
+def remove_merged(parts: list[Part], grace_s: float) -> None:
+    """Remove the parts that another one has held for the length of the grace."""
+    until_s = time.time() - grace_s
+    kept = covering(parts)
+    at = 0
+    for part in sorted(parts, key=lambda one: (one.broker, one.epoch, one.first, -one.last)):
+        if at < len(kept) and part == kept[at]:
+            at += 1
+            continue
+        holder = Path(kept[at - 1].path)  # in this order nothing but its holder comes before it
+        if holder.stat().st_mtime <= until_s:
+            Path(part.path).unlink(missing_ok=True)
 
 
 def _merge(group: list[Part]) -> Merge:
@@ -89,26 +112,36 @@ def _merge_all(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _write(target: Path, sources: list[Path]) -> dict[str, Any]:
-    """Merge; a task that Spark runs again finds its part made, and only tidies up."""
-    if target.exists():
-        for source in sources:
-            source.unlink(missing_ok=True)
-        return _made(target, len(sources), pq.ParquetFile(target).metadata.num_rows, 0)
+    """Merge; a task that Spark runs again finds its part made."""
     before = sum(source.stat().st_size for source in sources)
+    if target.exists():
+        return _made(target, len(sources), pq.ParquetFile(target).metadata.num_rows, before)
     hidden = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    schema = pq.ParquetFile(sources[0]).schema_arrow  # of one run: all parts have it
     events = 0
-    schema = pq.ParquetFile(sources[0]).schema_arrow
-    with pq.ParquetWriter(hidden, schema, compression="zstd") as writer:
+    waiting: list[Any] = []
+    with pq.ParquetWriter(hidden, schema, **encoding(schema)) as writer:
         for source in sources:
-            table = pq.ParquetFile(source).read().cast(schema)
-            writer.write_table(table, row_group_size=_ROW_GROUP)
-            events += table.num_rows
+            waiting.append(pq.ParquetFile(source).read().cast(schema))
+            events += waiting[-1].num_rows
+            if sum(one.num_rows for one in waiting) >= ROW_GROUP:
+                waiting = _write_groups(writer, waiting)
+        _write_groups(writer, waiting, every=True)
+        writer.add_key_value_metadata(schema.metadata)
     _fsync(hidden)
     hidden.replace(target)
     _fsync(target.parent)
-    for source in sources:
-        source.unlink(missing_ok=True)
     return _made(target, len(sources), events, before)
+
+
+def _write_groups(writer: Any, waiting: list[Any], every: bool = False) -> list[Any]:
+    """Write whole row groups, and at the end what is left; the rest waits for what follows."""
+    if not waiting:
+        return []
+    table = pa.concat_tables(waiting)
+    whole = table.num_rows if every else table.num_rows // ROW_GROUP * ROW_GROUP
+    writer.write_table(table.slice(0, whole), row_group_size=ROW_GROUP)
+    return [] if every else [table.slice(whole)]
 
 
 def _made(target: Path, parts: int, events: int, bytes_before: int) -> dict[str, Any]:

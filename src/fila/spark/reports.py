@@ -161,8 +161,8 @@ def whatif_report(events: DataFrame, settings: DataFrame, changes: Changes, quan
     return report
 
 
-def compact_report(spark: SparkSession, root: str, today: date) -> Report:
-    frame = compacting.compact(spark, root, today)
+def compact_report(spark: SparkSession, root: str, today: date, grace_s: float) -> Report:
+    frame = compacting.compact(spark, root, today, grace_s=grace_s)
     made = table_of(frame, "parts")
     said = [f"{count_of(len(made.rows), 'part')} made of days before {today.isoformat()}."]
     return Report("compact", "Compaction", said, [made], frame=frame)

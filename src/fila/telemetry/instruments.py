@@ -72,6 +72,14 @@ INSTRUMENTS: Final = (
         "fila.queue.fairness_keys", GAUGE, "{key}", _Q, "Fairness keys with pending messages."
     ),
     Instrument(
+        "fila.queue.idempotency_keys",
+        GAUGE,
+        "{key}",
+        _Q,
+        "Idempotency keys the queue remembers, at most idempotency.max_keys; 0 until the first one "
+        "since the start.",
+    ),
+    Instrument(
         "fila.queue.throttled", GAUGE, MESSAGES, _Q, "Pending messages behind an empty bucket."
     ),
     Instrument(

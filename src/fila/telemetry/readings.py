@@ -130,6 +130,7 @@ class Readings:
         add("fila.queue.in_flight", labels, queue.leased)
         add("fila.queue.consumers", labels, queue.consumers)
         add("fila.queue.fairness_keys", labels, queue.keys_pending)
+        add("fila.queue.idempotency_keys", labels, queue.known_keys)
         add("fila.queue.throttled", labels, one.throttled)
         add("fila.queue.quarantined", labels, 0)
         rounds = int(queue.clock / self._pulse.view.settings.quantum)

@@ -79,6 +79,8 @@ def test_a_stream_over_parts_that_are_merged_meanwhile_sees_no_row_twice(
         write(root, acked(10, 1 + at * 10), first_seq=1 + at * 10)
     assert drained(root, maxEventsPerBatch=15) == numbered(40)
     compact(spark, str(root), date(2100, 1, 1))
+    assert drained(root) == numbered(40)  # both are there
+    compact(spark, str(root), date(2100, 1, 1), grace_s=0)
     assert len(pieces((str(root),))) == 1
     assert drained(root) == numbered(40)
     write(root, acked(5, 41), first_seq=41)

@@ -61,7 +61,7 @@ def test_an_archive_for_good_takes_what_comes_until_it_is_interrupted(
 
 
 def test_a_replay_is_dry_first_then_once_and_marked(
-    spark, pipeline, client, queue, tmp_path
+    spark, pipeline, client, address, queue, tmp_path, capsys
 ) -> None:
     fill(client, queue, 20, headers={"tenant": "a"})
     target = str(tmp_path / "lake")
@@ -70,6 +70,10 @@ def test_a_replay_is_dry_first_then_once_and_marked(
     dry = pipeline(*words)
     assert dry["chosen"][0]["messages"] == 5
     assert "Nothing was sent" in " ".join(dry["said"])
+    assert held(client, queue) == (0, 0)
+    window = ["--execute", "--window-keys", "4", "--addr", address]
+    assert main(["pipeline", *words, *window]) == 1
+    assert "5 messages are more than the 4 idempotency keys" in capsys.readouterr().err
     assert held(client, queue) == (0, 0)
     for _ in range(2):  # the same run twice sends nothing twice
         pipeline(*words, "--execute", "--rate", "50")

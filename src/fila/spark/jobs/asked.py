@@ -107,6 +107,13 @@ def _replay(job: Job, told: Callable[[str], None]) -> Report:
             said = [f"{count} messages would be replayed to {asked['to']} as run {run_as}.",
                     "Nothing was sent; --execute sends them."]  # fmt: skip
             return Report("replay", "A dry run", said, tables)
+        if count > asked["window_keys"]:
+            raise JobError(
+                f"{count:,} messages are more than the {asked['window_keys']:,} idempotency keys "
+                f"that {asked['to']} remembers: after a failure half way the same command would "
+                "send the first ones twice. Choose fewer with --where, one run after the other, or "
+                "say --window-keys if the broker has a larger idempotency.max_keys"
+            )
         send(as_messages(frame, run_as), {**job.broker, "queue": asked["to"]}, asked["rate"])
     said = [f"{count} messages replayed to {asked['to']} as run {run_as}.",
             "The same command again sends nothing twice; another --run would."]  # fmt: skip
@@ -116,14 +123,14 @@ def _replay(job: Job, told: Callable[[str], None]) -> Report:
 def _overview(frame: DataFrame) -> tuple[list[Table], int]:
     """How many of which key, and some of them."""
     counts = frame.groupBy("queue", "fairness_key").count().orderBy("count", ascending=False)
-    rows = [tuple(row) for row in counts.collect()]
+    rows = [tuple(row) for row in counts.limit(_SHOWN_ROWS).collect()]
     sample = frame.selectExpr("message_id", "fairness_key", "attempts", "left(text, 60) as payload")
     some = [tuple(row) for row in sample.limit(5).collect()]
     tables = [
-        Table("chosen", ["queue", "fairness_key", "messages"], list(rows[:_SHOWN_ROWS])),
+        Table("chosen", ["queue", "fairness_key", "messages"], list(rows)),
         Table("sample", ["message_id", "fairness_key", "attempts", "payload"], list(some)),
     ]
-    return tables, sum(row[2] for row in rows)
+    return tables, frame.count()
 
 
 def _import(job: Job, told: Callable[[str], None]) -> Report:
