@@ -154,7 +154,7 @@ def test_whatever_is_asked_of_a_quarantined_queue_is_refused_and_changes_no_row(
     refusal(again.turn(again.messages("bad")).replies[0])
     refusal(again.driven.redrive("bad.dlq", 0, lambda count: None))
     refusal(again.driven.purge("bad", None, "", lambda count: None))
-    refusal(again.machine.view.stats("bad", 10))
+    refusal(again.machine.view.stats_in_steps("bad", 10))
     again.store.unreadable = set()
     assert contents(again) == before
 

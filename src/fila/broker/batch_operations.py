@@ -6,7 +6,7 @@ Pages have forms of their own (messages or Arrow), so the edges ask for them by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.core.browse import Page, StoredPage
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fila.broker.session import Session
 
 _MS: Final = 1_000_000
+Step = Callable[[str, str, int | None, int], tuple[int, int, int] | Rejection]
 
 
-def ack_batch(session: Session, request: b.AckBatch) -> b.AckBatchResult | Rejection:
-    done = _end(session.broker.ack_batch, request)
-    return done if isinstance(done, Rejection) else b.AckBatchResult(OK, *done)
+def ack_batch(session: Session, request: b.AckBatch) -> Any:
+    return _end(session, session.broker.ack_batch, request, b.AckBatchResult)
 
 
 def extend_batch(session: Session, request: b.ExtendBatch) -> b.ExtendBatchResult | Rejection:
@@ -33,26 +33,40 @@ def extend_batch(session: Session, request: b.ExtendBatch) -> b.ExtendBatchResul
     return done if isinstance(done, Rejection) else b.ExtendBatchResult(OK, *done)
 
 
-def release_batch(session: Session, request: b.ReleaseBatch) -> b.ReleaseBatchResult | Rejection:
-    done = _end(session.broker.release_batch, request)
-    return done if isinstance(done, Rejection) else b.ReleaseBatchResult(OK, *done)
+def release_batch(session: Session, request: b.ReleaseBatch) -> Any:
+    return _end(session, session.broker.release_batch, request, b.ReleaseBatchResult)
 
 
 def _end(
-    step: Callable[[str, str, int | None, int], tuple[int, int, int] | Rejection],
-    request: b.AckBatch | b.ReleaseBatch,
-) -> tuple[int, int] | Rejection:
-    """All steps; how many batches and messages came to their end."""
-    batches = messages = rest = 0
-    while True:
-        reply = step(request.queue, request.name, request.below, rest)
-        if isinstance(reply, Rejection):
-            return reply if rest == 0 else (batches, messages)
-        batches += reply[0]
-        messages += reply[1]
-        rest = reply[2]
-        if rest == 0:
-            return batches, messages
+    session: Session, step: Step, request: b.AckBatch | b.ReleaseBatch, result: Callable[..., Any]
+) -> Any:
+    """The first step is made at once; what it leaves, with the turns to come."""
+    queue, name, below = request
+    reply = step(queue, name, below, 0)
+    if isinstance(reply, Rejection):
+        return reply
+    batches, messages, rest = reply
+    session.broker.work.done += messages
+    if rest == 0:
+        return result(OK, batches, messages)
+
+    def others() -> Generator[None, None, Any]:
+        nonlocal batches, messages, rest
+        while rest:
+            yield
+            try:
+                reply = step(queue, name, below, rest)
+            except StoreDamagedError as error:
+                reply = session.broker.set_apart(error)
+            if isinstance(reply, Rejection):
+                break  # the queue is gone: so much was done
+            batches += reply[0]
+            messages += reply[1]
+            rest = reply[2]
+            session.broker.work.done += 1 + reply[1]
+        return result(OK, batches, messages)
+
+    return others()
 
 
 def list_batches(session: Session, request: b.ListBatches) -> b.ListBatchesResult | Rejection:

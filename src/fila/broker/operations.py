@@ -8,10 +8,11 @@ operation does is in its handler: `queue_operations`, `key_operations` and `batc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.broker import batch_operations, key_operations, queue_operations
+from fila.broker import batch_operations, key_operations, queue_operations, stepping
+from fila.broker.stepping import Steps
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection, invalid_value
 from fila.error_codes import FORBIDDEN
@@ -22,21 +23,25 @@ from fila.wire.operation import Operation
 if TYPE_CHECKING:
     from fila.broker.session import Session
 
-# Takes the result: at once, or when a job of many turns is done.
-Done = Callable[[Any], None]
+# Takes the result: at once, or when a job of many turns is done. What it gives back is carried out
+# in steps: an answer too large to be made in one turn.
+Done = Callable[[Any], Steps | None]
 
-# The result, or why there is none.
+# The result, why there is none, or steps that end with the result.
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     **queue_operations.AT_ONCE,
     **key_operations.AT_ONCE,
     **batch_operations.AT_ONCE,
 }
 # Why it was not begun, if so; the result comes later.
-LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = queue_operations.LATER
+LATER: Final = queue_operations.LATER
 
 
-def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
-    """Do what a request of the table asks; `done` gets the result, unless it is refused."""
+def carry_out(
+    session: Session, request: Any, done: Done, in_steps: Callable[[Steps], None] | None = None
+) -> Rejection | None:
+    """Do what a request of the table asks; `done` gets the result, unless it is refused. What is
+    larger than a turn goes to `in_steps`, or among those that take turns with connections."""
     row = layouts.OPERATIONS[type(request)]
     fields = request._asdict()
     fault = text_fault(fields)
@@ -57,13 +62,40 @@ def carry_out(session: Session, request: Any, done: Done) -> Rejection | None:
         if answer.code == FORBIDDEN:  # what only the handler could find out
             session.refused(operation.text(row.action, fields), answer)
         return answer
+    if isinstance(answer, Generator):
+        steps: Steps | None = _stepped(session, row, fields, answer, done)
+    else:
+        steps = _finish(session, row, fields, answer, done)
+    if steps is not None:
+        if in_steps is not None:
+            in_steps(steps)
+        else:
+            stepping.run(session.broker, steps)
+    return None
+
+
+def _stepped(
+    session: Session,
+    row: Operation,
+    fields: dict[str, Any],
+    steps: Generator[None, None, Any],
+    done: Done,
+) -> Generator[None, None, None]:
+    answer = yield from steps
+    sending = _finish(session, row, fields, answer, done)
+    if sending is not None:
+        yield from sending
+
+
+def _finish(
+    session: Session, row: Operation, fields: dict[str, Any], answer: Any, done: Done
+) -> Steps | None:
+    """Audit it and pass the result on; None where it comes later."""
     if row.changes:
         if answer is not None:
             fields = {**answer._asdict(), **fields}
         session.done(operation.text(row.action, fields))
-    if answer is not None:
-        done(answer)
-    return None
+    return done(answer) if answer is not None else None
 
 
 def text_fault(fields: dict[str, Any]) -> Rejection | None:

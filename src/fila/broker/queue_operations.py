@@ -6,18 +6,21 @@ those in LATER start a job of many turns and give the result to `done` when it i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import explaining
+from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS, Steps, counted
 from fila.core.rejection import OK, Rejection
+from fila.core.stats import Reading
+from fila.core.work import Work
 from fila.wire import bodies as b
 from fila.wire.fields import LIST_ITEMS_MAX
 
 if TYPE_CHECKING:
     from fila.broker.session import Session
 
-Done = Callable[[Any], None]
+Done = Callable[[Any], Steps | None]
 
 
 def create_queue(session: Session, request: b.CreateQueue) -> b.CreateQueueResult | Rejection:
@@ -29,10 +32,26 @@ def delete_queue(session: Session, request: b.DeleteQueue) -> b.DeleteQueueResul
     return session.broker.delete_queue(request.queue) or b.DeleteQueueResult(OK)
 
 
-def get_stats(session: Session, request: b.GetStats) -> b.GetStatsResult | Rejection:
-    found = session.broker.machine.view.stats(request.queue, LIST_ITEMS_MAX)
-    if isinstance(found, Rejection):
-        return found
+def get_stats(session: Session, request: b.GetStats) -> Any:
+    reading = session.broker.machine.view.stats_in_steps(request.queue, LIST_ITEMS_MAX)
+    return reading if isinstance(reading, Rejection) else _stats(session.broker.work, reading)
+
+
+def _stats(work: Work, reading: Reading) -> Generator[None, None, b.GetStatsResult]:
+    found = yield from counted(work, reading)
+    keys: list[b.FairnessKeyStats] = []
+    for start in range(0, len(found.keys), STEP_ITEMS):
+        keys += [
+            b.FairnessKeyStats(one.key.decode(), one.pending, one.deficit, one.weight)
+            for one in found.keys[start : start + STEP_ITEMS]
+        ]
+        if start:
+            work.done += STEP_ITEMS // ITEMS_OF_A_MESSAGE
+            yield
+    buckets = [
+        b.ThrottleKeyStats(one.key.decode(), one.tokens, one.rate, one.burst)
+        for one in found.buckets
+    ]
     return b.GetStatsResult(
         OK,
         found.depth,
@@ -40,27 +59,25 @@ def get_stats(session: Session, request: b.GetStats) -> b.GetStatsResult | Rejec
         found.active_keys,
         found.consumers,
         found.quantum,
-        fairness_keys=tuple(
-            [
-                b.FairnessKeyStats(one.key.decode(), one.pending, one.deficit, one.weight)
-                for one in found.keys
-            ]
-        ),
-        throttle_keys=tuple(
-            [
-                b.ThrottleKeyStats(one.key.decode(), one.tokens, one.rate, one.burst)
-                for one in found.buckets
-            ]
-        ),
+        fairness_keys=tuple(keys),
+        throttle_keys=tuple(buckets),
     )
 
 
-def list_queues(session: Session, request: b.ListQueues) -> b.ListQueuesResult:
-    queues = [
-        b.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0)
-        for one in session.broker.machine.view.summaries()
-        if session.guard.sees(session.identity, one.name)
-    ]
+def list_queues(
+    session: Session, request: b.ListQueues
+) -> Generator[None, None, b.ListQueuesResult]:
+    queues: list[b.QueueSummary] = []
+    found = session.broker.machine.view.summaries()
+    for start in range(0, len(found), STEP_ITEMS):
+        queues += [
+            b.QueueSummary(one.name, one.depth, one.in_flight, one.consumers, 0)
+            for one in found[start : start + STEP_ITEMS]
+            if session.guard.sees(session.identity, one.name)
+        ]
+        if start:
+            session.broker.work.done += STEP_ITEMS // ITEMS_OF_A_MESSAGE
+            yield
     return b.ListQueuesResult(OK, 0, tuple(queues))
 
 

@@ -18,6 +18,7 @@ from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.lease_requests import LeaseRequests
 from fila.broker.limits import Limit
 from fila.broker.options import Options, fits
+from fila.broker.stepping import Steps
 from fila.core.rejection import CHANNEL_FULL, INVALID_CONFIG_VALUE, OK, Rejection
 from fila.security.attempts import Attempts
 from fila.security.guard import Guard, Identity
@@ -162,9 +163,14 @@ class Session:
 
     # --- operations of the table
 
-    def carry_out(self, request: Any, done: Callable[[Any], None]) -> Rejection | None:
+    def carry_out(
+        self,
+        request: Any,
+        done: operations.Done,
+        in_steps: Callable[[Steps], None] | None = None,
+    ) -> Rejection | None:
         """Do what a request asks; `done` gets the result's record, unless it is refused."""
-        return operations.carry_out(self, request, done)
+        return operations.carry_out(self, request, done, in_steps)
 
     # --- messages
 

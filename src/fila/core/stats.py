@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
-from typing import NamedTuple
+from collections.abc import Generator
+from typing import Final, NamedTuple
 
 from fila.core.fairness import FairnessKey
 from fila.core.pause import Pause
@@ -11,6 +13,8 @@ from fila.core.quarantine import Quarantined
 from fila.core.queue import Counters, Queue
 from fila.core.rejection import Rejection
 from fila.core.state import State
+
+STEP_KEYS: Final = 512
 
 
 class KeyStats(NamedTuple):
@@ -48,6 +52,9 @@ class QueueStats(NamedTuple):
     key_pauses: dict[bytes, Pause]  # also of keys without messages
 
 
+Reading = Generator[int, None, QueueStats]
+
+
 class QueueSummary(NamedTuple):
     name: str
     depth: int
@@ -59,19 +66,46 @@ class QueueSummary(NamedTuple):
 
 def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
     """One queue in detail; at most `keys_max` fairness keys and as many buckets."""
+    reading = stats_in_steps(state, name, keys_max)
+    if isinstance(reading, Rejection):
+        return reading
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            found: QueueStats = end.value
+            return found
+
+
+def stats_in_steps(state: State, name: str, keys_max: int) -> Reading | Rejection:
+    """The same in steps, after each of which it says how many keys it looked at. Between two of
+    them keys may come and go."""
     queue = state.queues.get(name)
-    if queue is None:
-        return state.no_queue(name)
-    found = [(-key.pending, key.name, key) for key in queue.keys.values() if key.pending]
-    found.sort()
-    names = {
-        name
-        for key in queue.keys.values()
-        for lane in key.lanes.values()
-        for name in lane.throttle_keys
-    }
+    return _read(state, queue, keys_max) if queue is not None else state.no_queue(name)
+
+
+def _read(state: State, queue: Queue, keys_max: int) -> Reading:
+    keys = list(queue.keys.values())
+    names: set[bytes] = set()
+    sorted_parts: list[list[tuple[int, bytes, FairnessKey]]] = []
+    for start in range(0, len(keys), STEP_KEYS):
+        part = keys[start : start + STEP_KEYS]
+        sorted_parts.append(sorted([(-key.pending, key.name, key) for key in part if key.pending]))
+        lanes = [lane for key in part for lane in key.lanes.values()]
+        names.update([name for lane in lanes for name in lane.throttle_keys])
+        if start:
+            yield len(part)
+    found: list[KeyStats] = []
+    deepest = heapq.merge(*sorted_parts)
+    while True:
+        some = list(itertools.islice(deepest, min(STEP_KEYS, keys_max - len(found))))
+        if not some:
+            break
+        found += [key_stats(key, queue, state.now) for _, _, key in some]
+        if len(some) == STEP_KEYS:
+            yield STEP_KEYS
     buckets = []
-    for throttle_key in sorted(names):
+    for throttle_key in sorted(names)[:keys_max]:
         bucket = state.buckets.get(throttle_key)
         if bucket is not None:
             waiting = len(bucket.waiters)
@@ -80,6 +114,8 @@ def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
                     throttle_key, bucket.tokens_at(state.now), bucket.rate, bucket.burst, waiting
                 )
             )
+            if len(buckets) % STEP_KEYS == 0:
+                yield STEP_KEYS
     standing = [*queue.ready, *queue.benched]
     return QueueStats(
         queue.pending,
@@ -87,8 +123,8 @@ def stats(state: State, name: str, keys_max: int) -> QueueStats | Rejection:
         queue.keys_pending,
         len(queue.consumers),
         state.settings.quantum,
-        [key_stats(key, queue, state.now) for _, _, key in found[:keys_max]],
-        buckets[:keys_max],
+        found,
+        buckets,
         queue.counters,
         len(standing),
         sum(consumer.credit_messages for consumer in standing),

@@ -21,7 +21,7 @@ from fila.core.quarantine import Quarantined
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
-from fila.core.stats import QueueStats, QueueSummary
+from fila.core.stats import QueueSummary, Reading
 
 
 class Scripts(NamedTuple):
@@ -54,6 +54,10 @@ class View:
         return self._state.settings
 
     # --- queues
+
+    def queue_numbers(self) -> dict[str, int]:
+        """Of a queue that was deleted and made again the number is another."""
+        return {name: queue.number for name, queue in self._state.queues.items()}
 
     def queue_names(self) -> list[str]:
         return list(self._state.queues)
@@ -106,8 +110,9 @@ class View:
         found = queue.lease_batches.get(batch) if queue is not None else None
         return found.bytes if found is not None and found.consumer is None else None
 
-    def stats(self, name: str, keys_max: int) -> QueueStats | Rejection:
-        return stats.stats(self._state, name, keys_max)
+    def stats_in_steps(self, name: str, keys_max: int) -> Reading | Rejection:
+        """A queue in detail."""
+        return stats.stats_in_steps(self._state, name, keys_max)
 
     def summaries(self) -> list[QueueSummary]:
         return stats.summaries(self._state)

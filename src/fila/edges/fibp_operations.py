@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from fila.broker.stepping import Steps, counted
 from fila.core.rejection import Rejection
 from fila.edges.reason import clipped
 from fila.error_codes import FORBIDDEN, INVALID_CONFIG_VALUE
@@ -31,11 +32,17 @@ def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes
     session = connection.session
     assert session is not None
 
-    def done(result: Any) -> None:
+    def done(result: Any) -> Steps | None:
         connection.broker.begin()
+        if layouts.is_large(result):
+            return _send_in_steps(connection, request_id, result)
         _send(connection, request_id, result)
+        return None
 
-    fault = session.carry_out(request, done)
+    def in_steps(steps: Steps) -> None:
+        connection.requests.in_steps(request_id, steps)
+
+    fault = session.carry_out(request, done, in_steps)
     if fault is None:
         return
     if layouts.OPERATIONS[request_type].failures == IN_RESULT and fault.code != FORBIDDEN:
@@ -49,8 +56,22 @@ def _send(connection: FibpConnection, request_id: int, result: Any) -> None:
     try:
         body = layouts.encode(result)
     except UnencodableField as error:
-        # Half a list would look like the whole one.
-        text = f"the answer does not fit into FIBP: {error}; ask for less of it, or over gRPC"
-        connection.refuse(request_id, Rejection(INVALID_CONFIG_VALUE, text), {})
+        _refuse(connection, request_id, error)
         return
     connection.reply(layouts.opcode_of(result), request_id, body)
+
+
+def _send_in_steps(connection: FibpConnection, request_id: int, result: Any) -> Steps:
+    """The same of an answer too long for one turn."""
+    try:
+        body = yield from counted(connection.broker.work, layouts.encode_in_steps(result))
+    except UnencodableField as error:
+        _refuse(connection, request_id, error)
+        return
+    connection.reply(layouts.opcode_of(result), request_id, body)
+
+
+def _refuse(connection: FibpConnection, request_id: int, error: UnencodableField) -> None:
+    # Half a list would look like the whole one.
+    text = f"the answer does not fit into FIBP: {error}; ask for less of it, or over gRPC"
+    connection.refuse(request_id, Rejection(INVALID_CONFIG_VALUE, text), {})

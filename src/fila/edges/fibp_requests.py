@@ -24,7 +24,15 @@ FRAMES_MAX: Final = 256  # cut out of what was read at a time
 UNREAD_BYTES_MAX: Final = 256 * 1024  # that may wait here before the socket has to
 
 # What requests cost that carry no messages, in messages.
-COSTS: Final = {op.PING: 1, op.PONG: 1, op.CONSUME: 2, op.CANCEL_CONSUME: 2}
+COSTS: Final = {
+    op.PING: 1,
+    op.PONG: 1,
+    op.CONSUME: 2,
+    op.CANCEL_CONSUME: 2,
+    op.ACK_BATCH: 64,  # looks through the queue's open batches, beside what it ends
+    op.EXTEND_BATCH: 64,
+    op.RELEASE_BATCH: 64,
+}
 COLD_COST: Final = 8
 
 

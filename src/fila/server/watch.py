@@ -55,6 +55,7 @@ class Watch:
         self._http: HttpListener | None = None
         self._site: Site | None = None
         self._scraped = (-1, b"")
+        self._scraping: asyncio.Task[None] | None = None
 
     def attach(
         self,
@@ -206,11 +207,32 @@ class Watch:
             self._site.serve, limits, listener.port.failures, listener.port.outbound
         )
 
-    def _scrape(self) -> tuple[bytes, str]:
-        """Once per beat for all scrapers."""
+    async def _scrape(self) -> tuple[bytes, str]:
+        """Once per beat for all scrapers, some of it at a time."""
         if self._scraped[0] != self._pulse.tick:
-            self._scraped = (self._pulse.tick, prometheus.exposition(self._readings.take()))
+            if self._scraping is None:
+                self._scraping = asyncio.create_task(self._take())
+            await asyncio.shield(self._scraping)  # others may wait for it too
         return self._scraped[1], prometheus.CONTENT_TYPE
+
+    async def _take(self) -> None:
+        tick = self._pulse.tick
+        try:
+            taking = self._readings.taking()
+            while True:
+                try:
+                    next(taking)
+                except StopIteration as end:
+                    families = end.value
+                    break
+                await asyncio.sleep(0)
+            parts = []
+            for part in prometheus.exposed(families):
+                parts.append(part)
+                await asyncio.sleep(0)
+            self._scraped = (tick, b"".join(parts))
+        finally:
+            self._scraping = None
 
 
 def _log_end(task: asyncio.Task[None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final
 
@@ -10,10 +11,16 @@ from fila.telemetry.readings import Family
 from fila.text import shown
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+PART_LINES: Final = 1_000
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def exposition(families: list[Family]) -> bytes:
+    return b"".join(exposed(families))
+
+
+def exposed(families: list[Family]) -> Iterator[bytes]:
+    """The text in parts, so that other work can be done in between."""
     lines: list[str] = []
     for instrument, samples in families:
         if not samples:
@@ -32,8 +39,12 @@ def exposition(families: list[Family]) -> bytes:
             else:
                 labels = "{" + ",".join(pairs) + "}" if pairs else ""
                 lines.append(f"{name}{labels} {value!r}")
+            if len(lines) >= PART_LINES:
+                lines.append("")
+                yield "\n".join(lines).encode("utf-8", "replace")
+                lines.clear()
     lines.append("")
-    return "\n".join(lines).encode("utf-8", "replace")
+    yield "\n".join(lines).encode("utf-8", "replace")
 
 
 def _label(text: str) -> str:

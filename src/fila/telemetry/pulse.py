@@ -24,6 +24,7 @@ STEP_S: Final = 1.0
 WINDOW_TICKS: Final = 5  # a share is measured over one to two of these
 SMALL_KEYS: Final = 1_000  # a queue with at most so many keys is read in one go, every second
 SLICE_KEYS: Final = 250  # about a third of a millisecond
+QUEUE_COST: Final = 8  # a queue costs as much as so many keys
 MINUTE_TICKS: Final = 10  # readings for the last minute are kept this far apart
 HISTORIES_MAX: Final = 1_000  # of queues and keys together: 24 MB at most
 _NS: Final = 1_000_000_000
@@ -110,9 +111,14 @@ class Pulse:
         self.buckets.count(self.view.buckets())
         self.meet()
         room = HISTORIES_MAX - self._histories()
+        left = SLICE_KEYS
         for one in list(self.queues.values()):
             await self._read_keys(one, room)
             self._read_queue(one, throttled.get(one.name, 0), step_s)
+            left -= QUEUE_COST + len(one.tracked.keys)
+            if left <= 0:
+                left = SLICE_KEYS
+                await asyncio.sleep(0)
         self.at_ms = now_ns // 1_000_000
         listeners, self._listeners = self._listeners, set()
         for listener in listeners:
@@ -140,10 +146,11 @@ class Pulse:
         for name in [name for name in self.queues if not view.has_queue(name)]:
             del self.queues[name]
         histories = self._histories()
-        for name in view.queue_names():
-            queue = view.queue(name)
+        for name, number in view.queue_numbers().items():
             known = self.queues.get(name)
-            if queue is not None and (known is None or known.number != queue.number):
+            if known is None or known.number != number:
+                queue = view.queue(name)
+                assert queue is not None, "it has a number"
                 self.queues[name] = QueuePulse(queue, self._keys_max, histories < HISTORIES_MAX)
                 histories += 1
 

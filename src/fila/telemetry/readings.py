@@ -6,8 +6,8 @@ another thread may encode and send it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from fila.core.figures import QueueFigures
 from fila.telemetry.commits import MeasuredCommits
@@ -25,6 +25,8 @@ from fila.telemetry.shares import Shares
 Labels = tuple[str, ...]
 Value = float | Distribution
 _NS = 1e9
+STEP_KEYS: Final = 256  # tracked keys that are read at a time: a few milliseconds
+QUEUE_COST: Final = 4  # a queue costs as much as so many of its keys
 
 
 class Family(NamedTuple):
@@ -102,16 +104,33 @@ class Readings:
 
     def take(self) -> list[Family]:
         """Every instrument with its samples, in the order of the table."""
+        steps = self.taking()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: list[Family] = end.value
+                return found
+
+    def taking(self) -> Generator[None, None, list[Family]]:
+        """The same, some queues at a time, so that other work can be done in between."""
         self._pulse.meet()
-        self._families = {name: Family(one, []) for name, one in BY_NAME.items()}
-        for name, one in self._pulse.queues.items():
+        families = {name: Family(one, []) for name, one in BY_NAME.items()}
+        left = STEP_KEYS
+        for name, one in list(self._pulse.queues.items()):
             queue = self._pulse.view.queue(name)
             if queue is None:
                 continue
+            self._families = families  # another exporter may have had its turn
             self._queue(queue, one)
             self._keys(queue, one)
             for hook, numbers in self._sources.hooks(name):
                 self._hook(name, hook, numbers)
+            left -= QUEUE_COST + len(one.tracked.keys)
+            if left <= 0:
+                left = STEP_KEYS
+                yield
+        self._families = families
         for name in self._pulse.view.quarantined:
             self._add("fila.queue.quarantined", (name,), 1)
         self._buckets()

@@ -7,7 +7,7 @@ agree. Never touches frames or sockets.
 An absent optional field decodes to None and may be left out only together with all that follow it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final, NamedTuple, TypeVar
 
 from fila.wire import bodies as b
@@ -17,6 +17,7 @@ from fila.wire import operation, operations
 from fila.wire.operation import Notice, Operation
 
 PROTOCOL_VERSION: Final = 1
+STEP_ITEMS: Final = 512  # of a list that is encoded in steps
 
 Body = TypeVar("Body", bound=tuple[Any, ...])
 
@@ -71,6 +72,32 @@ OPERATIONS: Final[dict[Any, Operation]] = {
 def encode(body: tuple[Any, ...]) -> bytes:
     """The bytes of a body record."""
     return _write(type(body), LAYOUTS[type(body)], body, "")
+
+
+def encode_in_steps(body: tuple[Any, ...]) -> Generator[int, None, bytes]:
+    """The same, some items of a list at a time: how many, after each of them."""
+    parts: list[bytes] = []
+    for (name, kind), value in zip(LAYOUTS[type(body)].items(), body, strict=True):
+        if not isinstance(kind, ListOf):
+            parts.append(_write(type(body), {name: kind}, (value,), ""))
+            continue
+        parts.append(_COUNTERS[kind.counter](len(value), name))
+        layout = ITEM_LAYOUTS[kind.item]
+        for start in range(0, len(value), STEP_ITEMS):
+            items = value[start : start + STEP_ITEMS]
+            for index, item in enumerate(items, start):
+                parts.append(_write(kind.item, layout, item, f"{name}[{index}]."))
+            yield len(items)
+    return b"".join(parts)
+
+
+def is_large(body: tuple[Any, ...]) -> bool:
+    """Whether it is worth to be encoded in steps."""
+    return any(
+        len(value) > STEP_ITEMS
+        for kind, value in zip(LAYOUTS[type(body)].values(), body, strict=True)
+        if isinstance(kind, ListOf)
+    )
 
 
 def decode(body_type: type[Body], body: bytes) -> Body:

@@ -7,13 +7,14 @@ status. That every field finds its twin is checked when the module is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from fila.broker.stepping import STEP_ITEMS, Steps, counted
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.call import Method, UnaryCall, parser
 from fila.edges.grpc.status import Status, of_queue
@@ -43,6 +44,7 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
 _STATUS_FIELDS: Final = ("code", "message")  # a call has a status for these
 
 Read = Callable[[Any], Any]
+Writing = Generator[int, None, Any]
 Write = Callable[[Any], Any]
 
 
@@ -75,8 +77,16 @@ def method(request_type: Any, row: Operation, file: Any, bytes_max: int) -> Meth
     def apply(call: UnaryCall, message: Message) -> Status | None:
         request = read(message)
 
-        def done(result: Any) -> None:
-            response = write(result)
+        def done(result: Any) -> Steps | None:
+            steps = answer(write(result))
+            if layouts.is_large(result):
+                return counted(call.session.broker.work, steps)
+            for _ in steps:
+                pass
+            return None
+
+        def answer(writing: Writing) -> Generator[int, None, None]:
+            response = yield from writing
             refused = finished(request, response) if finished is not None else None
             call.answer(refused or response.SerializeToString())
 
@@ -124,8 +134,41 @@ def _field_reader(record: Any, name: str, kind: Any, described: Descriptor) -> R
     return value
 
 
-def writer(record: Any, described: Descriptor) -> Write:
-    """Record to message."""
+def writer(record: Any, described: Descriptor) -> Callable[[Any], Writing]:
+    """Record to message, in steps: some items of a list at a time, and how many after each."""
+    fields = _twins(record, described)
+    message_class = GetMessageClass(described)
+
+    def write(result: Any) -> Writing:
+        plain = {twin: getattr(result, name) for name, twin, item in fields if item is None}
+        message = message_class(**plain)
+        for name, twin, item in fields:
+            if item is None:
+                continue
+            values = getattr(result, name)
+            items = getattr(message, twin)
+            for start in range(0, len(values), STEP_ITEMS):
+                part = values[start : start + STEP_ITEMS]
+                items.extend([item(one) for one in part])
+                yield len(part)
+        return message
+
+    return write
+
+
+def _item_writer(record: Any, described: Descriptor) -> Write:
+    """An item of a list to its message; no item holds a list."""
+    pairs = [(name, twin) for name, twin, _ in _twins(record, described)]
+    message_class = GetMessageClass(described)
+
+    def write(value: Any) -> Any:
+        return message_class(**{twin: getattr(value, name) for name, twin in pairs})
+
+    return write
+
+
+def _twins(record: Any, described: Descriptor) -> list[tuple[str, str, Write | None]]:
+    """A record's fields with their names in the message and, of lists, how an item is written."""
     layout = layouts.LAYOUTS.get(record) or layouts.ITEM_LAYOUTS.get(record, {})
     fields: list[tuple[str, str, Write | None]] = []
     for name, kind in layout.items():
@@ -134,18 +177,9 @@ def writer(record: Any, described: Descriptor) -> Write:
         field: FieldDescriptor = described.fields_by_name[
             RENAMED.get((record.__name__, name), name)
         ]
-        item = writer(kind.item, _inside(field)) if isinstance(kind, ListOf) else None
+        item = _item_writer(kind.item, _inside(field)) if isinstance(kind, ListOf) else None
         fields.append((name, field.name, item))
-    message_class = GetMessageClass(described)
-
-    def write(result: Any) -> Any:
-        said = {}
-        for name, twin, item in fields:
-            value = getattr(result, name)
-            said[twin] = value if item is None else [item(one) for one in value]
-        return message_class(**said)
-
-    return write
+    return fields
 
 
 def _inside(field: FieldDescriptor) -> Descriptor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fila.edges.http.api import ROOT, Api
 from fila.edges.http.files import Files
@@ -26,7 +26,7 @@ class Site:
         logins: Logins,
         api: Api,
         files: Files,
-        metrics: Callable[[], tuple[bytes, str]],
+        metrics: Callable[[], Awaitable[tuple[bytes, str]]],
     ) -> None:
         self._guard = guard
         self._logins = logins
@@ -54,12 +54,12 @@ class Site:
                 lines = [why or "ready", *(f"warning: {text}" for text in self.warnings())]
                 return Response(503 if why else 200, "\n".join([*lines, ""]).encode(), TEXT)
             if request.path == "/metrics":
-                return self._scrape(request)
+                return await self._scrape(request)
             return self._files.find(request.path)
         except HttpError as error:
             return error.response()
 
-    def _scrape(self, request: Request) -> Response:
+    async def _scrape(self, request: Request) -> Response:
         visitor = self._logins.visitor(request)
         if visitor is None:
             text = "send an API key with admin on * as bearer"
@@ -67,7 +67,7 @@ class Site:
         refused = self._guard.permit_all(visitor.identity)
         if refused is not None:
             raise HttpError(403, "Forbidden", refused.message)
-        body, kind = self._metrics()
+        body, kind = await self._metrics()
         return Response(200, body, kind, (NO_STORE,))
 
 
