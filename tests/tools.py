@@ -21,24 +21,27 @@ TOOLS = Path(__file__).parents[1] / ".tools"
 PROGRAMS = {
     "h2spec": "github.com/summerwind/h2spec/cmd/h2spec",
     "grpcurl": "github.com/fullstorydev/grpcurl/cmd/grpcurl",
+    "chart": "./chart",  # our own, from tests/deploy/chart
 }
-# One module for both, so that the versions below them stay what they are. A Go from 1.21 on fetches
+# One module for all, so that the versions below them stay what they are. A Go from 1.21 on fetches
 # the toolchain this asks for by itself; an older one is told to.
 MODULE = """module tools
 
 go 1.25.0
 
 require (
+\tgithub.com/Masterminds/sprig/v3 v3.3.0
 \tgithub.com/fatih/color v1.18.0
 \tgithub.com/fullstorydev/grpcurl v1.9.4
 \tgithub.com/spf13/cobra v1.9.1
 \tgithub.com/summerwind/h2spec v2.2.1+incompatible
+\tsigs.k8s.io/yaml v1.4.0
 )
 """
 SWITCHES = 21
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.0"
 HOW = (
-    "h2spec and grpcurl are built with Go, which is missing: install it (apt-get install "
+    "h2spec, grpcurl and chart are built with Go, which is missing: install it (apt-get install "
     "golang-go, or https://go.dev/dl), then `make tools`"
 )
 
@@ -60,12 +63,14 @@ def main() -> int:
     if go is None:
         print(HOW)
         return 1 if os.environ.get("CI") else 0
-    print("building h2spec and grpcurl …", flush=True)
+    print("building h2spec, grpcurl and chart …", flush=True)
     TOOLS.mkdir(exist_ok=True)
     if _minor(go) < SWITCHES:
         go = _newer(go)
     (TOOLS / "bin").mkdir(parents=True, exist_ok=True)
     (TOOLS / "go.mod").write_text(MODULE)
+    (TOOLS / "chart").mkdir(exist_ok=True)
+    shutil.copy(Path(__file__).parent / "deploy" / "chart" / "main.go", TOOLS / "chart")
     _run([go, "build", "-mod=mod", "-o", "bin/", *PROGRAMS.values()])
     return 0
 
