@@ -1,4 +1,4 @@
-"""`fila pipeline run|status`: the journal into tables, continuously, and how that is going.
+"""`fila pipeline run|status|watch`: the journal into tables, and what the last minutes were like.
 
 Owns the command line; the work is in `fila.spark.tables`. Only `run` needs Spark.
 """
@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli.failure import Failure
 from fila.cli.options import Subparsers, command, whole_number
-from fila.cli.output import note, say, say_json, table
+from fila.cli.output import note, say, say_json, shown, table
 
 if TYPE_CHECKING:
     from fila.spark.tables.commits import Commit
     from fila.spark.tables.status import Status
 
-VERBS: Final = frozenset(("run", "status"))
+VERBS: Final = frozenset(("run", "status", "watch"))
 DEFAULT_TABLES: Final = "data/tables"
 DEFAULT_JOURNAL: Final = "data/journal"
 
@@ -68,13 +70,37 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
         examples="  fila pipeline status --tables data/tables\n  fila pipeline status --json",
     )
     _places(state)
+    watch = command(
+        verb,
+        "watch",
+        "fairness, objectives and blame of the last minutes, as they come",
+        about="Who got how much of its fair share, who was served late, and who was served while\n"
+        "others waited, in the last five minutes the tables know. Starts no JVM; `fila pipeline\n"
+        "run` has to be running beside it.",
+        examples="  fila pipeline watch\n"
+        "  fila pipeline watch --objective '99%<1s' --objective 'orders/acme=99.9%<200ms'\n"
+        "  fila pipeline watch --once --json",
+    )
+    watch.add_argument(
+        "--tables", metavar="PATH", default=DEFAULT_TABLES,
+        help="where the tables are (default %(default)s)",
+    )  # fmt: skip
+    watch.add_argument(
+        "--objective", metavar="TEXT", action="append", default=[],
+        help="so many of a tenant's deliveries in time: [QUEUE[/KEY]=]99%%<1s (the default); may "
+        "be repeated, the first that fits counts",
+    )  # fmt: skip
+    watch.add_argument(
+        "--every", metavar="TIME", type=duration_s, default=2.0, help="look so often (default 2s)"
+    )
+    watch.add_argument("--once", action="store_true", help="look once, and end")
 
 
 def run(args: argparse.Namespace) -> int:
     try:
-        return _status(args) if args.verb == "status" else _run(args)
+        return {"status": _status, "watch": _watch, "run": _run}[args.verb](args)
     except Exception as error:
-        if type(error).__name__ == "TablesError":
+        if type(error).__name__ in ("TablesError", "ObjectiveError"):
             raise Failure(str(error)) from error
         raise
 
@@ -98,13 +124,29 @@ def _run(args: argparse.Namespace) -> int:
     note(f"{', '.join(asked.journals)} → {asked.tables}, Spark {spark.version} on "
          f"{spark.sparkContext.master}")  # fmt: skip
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def told(commit: Commit) -> None:
+        note(said_of(commit))
+        if local and "://" not in asked.tables:
+            _exported(asked.tables, asked.journals)
+
     try:
-        keep(spark, asked, lambda commit: note(said_of(commit)))
+        keep(spark, asked, told)
     except KeyboardInterrupt:
         note("stopped; the next run goes on from here")
     finally:
         spark.stop()
     return 0
+
+
+def _exported(tables: str, journals: tuple[str, ...]) -> None:
+    """For the dashboard. The tables go on whatever happens to it."""
+    from fila.spark.tables.live import export
+
+    try:
+        export(tables, journals, time.time())
+    except (OSError, ValueError) as error:
+        note(f"the dashboard's page could not be written: {error}")
 
 
 def said_of(commit: Commit) -> str:
@@ -119,6 +161,66 @@ def said_of(commit: Commit) -> str:
         f"{_moment(commit.at_ms)} batch {commit.batch}: {made} in {commit.took_ms / 1_000:.1f} s "
         f"({rate:,.0f} events/s), reached {_moment(reached // 1_000)}"
     )
+
+
+def _watch(args: argparse.Namespace) -> int:
+    from fila.spark.products.slo import DEFAULT, objective
+    from fila.spark.tables.live import live
+
+    objectives = [objective(text) for text in args.objective] or DEFAULT
+    try:
+        while True:
+            found = live(args.tables, time.time(), objectives)
+            if args.json:
+                say_json(found)
+            else:
+                clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() and not args.once else ""
+                say(clear + live_text(found))
+            if args.once:
+                return 0
+            sys.stdout.flush()
+            time.sleep(args.every)
+    except KeyboardInterrupt:
+        return 0
+
+
+def live_text(found: dict[str, Any]) -> str:
+    """The last minutes on a screen."""
+    several = len({one["broker"] for one in found["queues"]}) > 1
+
+    def where(one: dict[str, Any]) -> str:
+        name = f"{one['broker']}:{one['queue']}" if several else one["queue"]
+        return shown(name)
+
+    def by(one: dict[str, Any]) -> str:
+        return ", ".join(f"{shown(other['key'])} {other['s']:,.1f} s" for other in one["by"])
+
+    late = [[where(one), shown(one["key"]), one["deliveries"], one["slow"],
+             f"{one['target']:.4g} < {one['within_ms']:g} ms", one["burn_rate"]]
+            for one in found["slo"]]  # fmt: skip
+    parts = [
+        f"The last {found['minutes']:g} minutes, up to {_moment(found['reached_ms'])} "
+        f"({found['lag_s']:g} s ago)",
+        "",
+        "FAIRNESS (estimated; `fila pipeline fairness` gives the verdict)",
+        table(
+            ["QUEUE", "KEY", "WEIGHT", "GOT", "FAIR", "RATIO", "BEHIND", "PENDING"],
+            [[where(one), shown(one["key"]), one["weight"], one["delivered"], one["fair"],
+              "-" if one["ratio"] is None else one["ratio"], one["behind"], one["pending"]]
+             for one in found["fairness"]],
+        ),
+        "",
+        "OBJECTIVES (above 1 a tenant burns its error budget)",
+        table(["QUEUE", "KEY", "DELIVERED", "LATE", "OBJECTIVE", "BURN"], late),
+        "",
+        "WHO WAS SERVED WHILE OTHERS WAITED FOR THEIR TURN",
+        table(
+            ["QUEUE", "KEY", "WAITED_S", "MESSAGES", "WHILE"],
+            [[where(one), shown(one["key"]), one["waited_s"], one["messages"], by(one)]
+             for one in found["blame"]],
+        ),
+    ]  # fmt: skip
+    return "\n".join(parts)
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ attempt left.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -83,6 +83,15 @@ class CommitLog:
         """The newest batch."""
         names = [name for name in self._place.names(FOLDER) if name.startswith(_BATCH)]
         return self._commit(max(names)) if names else None
+
+    def newest(self) -> Iterator[Commit]:
+        """Batches from the newest back, as far as the log has them one by one."""
+        names = [name for name in self._place.names(FOLDER) if name.startswith(_BATCH)]
+        for name in sorted(names, reverse=True):
+            try:
+                yield self._commit(name)
+            except _Moved:
+                return  # the log was tidied up meanwhile
 
     def add(self, commit: Commit) -> None:
         name = f"{_BATCH}{commit.batch:010d}.json"
