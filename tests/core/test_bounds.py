@@ -371,3 +371,20 @@ def test_a_lease_that_takes_the_number_of_a_finished_one_is_not_the_batchs() -> 
     turns = turns.restart()
     assert list(turns.queue("q").leases) == [5]
     assert list(turns.queue("q").lease_batches["s/0"].leases) == [1, 2, 3, 4]
+
+
+def test_a_visit_that_a_pass_ends_before_its_first_message_begins_anew() -> None:
+    turns = Turns(Settings(pass_messages=1, quantum=1))
+    turns.create("q")
+    turns.limit("t", 0.001, 1)
+    turns.enqueue("q", b"other", throttle=(b"t",))
+    turns.consume("q", prefetch=100)  # takes the only token
+    turns.leave("q")
+    turns.enqueue("q", b"k", weight=6, throttle=(b"t",))
+    turns.enqueue("q", b"k", 10, weight=6)
+    turns.enqueue("q", b"z", 10)
+    turns.one_pass(Consume("q", "d", 2, 100))  # finds no token for the oldest message of k
+    assert len(turns.queue("q").leased) == 1
+    turns.one_pass(turns.messages("q", b"k", weight=1))
+    order = [key for key in turns.turn().keys() if key in (b"k", b"z")]
+    assert order[:4] == [b"z", b"k", b"z", b"k"]

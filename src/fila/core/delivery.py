@@ -133,6 +133,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 park(state, lane, short)
                 state.pass_left -= 1
                 if state.pass_left <= 0:
+                    if deficit == key.granted:
+                        key.deficit = 0  # a visit begins with its first message
                     break
                 continue
         if key.others:
