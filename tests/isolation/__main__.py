@@ -8,7 +8,10 @@ time of the broker's loop between ping and pong.
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import sys
+from datetime import date
 from pathlib import Path
 
 from tests.e2e.peer import Closed, Quiet, Refused
@@ -38,7 +41,9 @@ def main() -> int:
         return 0 if args.list else 2
     rows: list[Row] = []
     broken = []
+    loads: list[float] = []
     for one in chosen:
+        loads.append(os.getloadavg()[0])
         try:
             seen, took_s = measure(one)
         except (AssertionError, OSError, Closed, Quiet, Refused) as error:
@@ -52,7 +57,7 @@ def main() -> int:
             flush=True,
         )
     if args.write:
-        write(rows)
+        write(rows, loads)
     late = [one.name for one, seen, _ in rows if seen.worst_ms > args.limit_ms]
     if late:
         print(f"above {args.limit_ms:g} ms: {', '.join(late)}")
@@ -61,9 +66,23 @@ def main() -> int:
     return 1 if late or broken else 0
 
 
-def write(rows: list[Row]) -> None:
+def machine() -> str:
+    """The processor, as the system names it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def write(rows: list[Row], loads: list[float]) -> None:
     """Put the table between the page's two marks."""
+    load = sum(loads) / len(loads)
     lines = [
+        f"Measured on {date.today():%d %B %Y}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores of {machine()}, with a load of {load:.1f} on average: with more "
+        "than one busy process per core read *held*, which is what the broker did; *worst ping* "
+        "then shows how long the machine let it wait, too.",
+        "",
         "| operation | size | worst ping (ms) | held (ms) | took (ms) |",
         "|---|---|--:|--:|--:|",
     ]
