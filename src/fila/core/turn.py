@@ -126,11 +126,7 @@ class Turn(Applies):
             delivered_bytes = state.settings.pass_bytes - state.pass_bytes_left
         else:
             self.more = self.waits_for_commit = True
-        damaged = len(state.damaged) > 0
         batches, deliveries, ended, events, leased = machine.take()
-        if damaged and self.more and not self.waits_for_commit:
-            # What may go at once may have been of a queue that is quarantined now.
-            self.more = 0 < machine.next_deadline() <= state.now
         # Rows are not kept in memory until a flush.
         told = Effects([], deliveries, ended, events, leased)
         calls, self._calls = self._calls, []
