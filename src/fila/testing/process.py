@@ -106,6 +106,8 @@ class ServerProcess:
             )
 
     def command(self) -> list[str]:
+        if getattr(sys, "frozen", False):  # of the archive with programs: the one beside this
+            return [str(Path(sys.executable).with_name("fila-server"))]
         return [sys.executable, "-m", "fila.server.main"]
 
     def alive(self) -> bool:
