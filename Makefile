@@ -131,10 +131,11 @@ bench: $(READY)  ## the short benchmarks, results in bench/results/
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.system --short
 
-docs: $(READY)  ## regenerate the reference pages made from the source
+docs: $(READY)  ## regenerate the reference pages and build the site in site/; a broken link is an error
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
 	@$(BIN)/python -m fila.cli.reference > docs/cli.md
 	@$(BIN)/python -m fila.telemetry.reference > docs/metrics.md
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 demo: $(SERVER)  ## one noisy tenant, three quiet ones: see what fairness does (under a minute)
 	@$(BIN)/fila demo
@@ -172,4 +173,4 @@ demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30
 	@$(BIN)/python -m fila.spark.demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site

@@ -1,0 +1,125 @@
+"""The documentation as a site: it builds without a warning, and works in a browser."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard.browser import PHONE, chromium, watched
+
+ROOT = Path(__file__).parents[2]
+
+
+def build(place: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
+    # Not --quiet: MkDocs then counts no warnings, and nothing is an error.
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-f", str(config), "-d", str(place)],
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("site") / "site"
+    built = build(place)
+    assert built.returncode == 0 and "WARNING" not in built.stderr, built.stderr
+    return place
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Nothing of this belongs in a test's output."""
+
+
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as launched:
+        yield launched
+
+
+def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    config = tmp_path / "mkdocs.yml"
+    text = (ROOT / "mkdocs.yml").read_text()
+    text = text.replace("tools/site.py", str(ROOT / "tools/site.py"))
+    config.write_text(
+        re.sub(r"^nav:\n(?:  .*\n)+", "nav:\n  - index.md\n", text, flags=re.MULTILINE)
+    )
+    (tmp_path / "docs/page.md").write_text("# A page\n\n[nowhere](../src/fila/nowhere.py)\n")
+    told = build(tmp_path / "site", config)
+    assert told.returncode != 0
+    assert "nowhere.py, which is not there" in told.stdout + told.stderr
+
+
+def test_no_page_asks_another_host_for_anything(site: Path) -> None:
+    asked = re.compile(r'<(?:script|img|iframe|link)[^>]+(?:src|href)="?(https?://[^">\s]+)')
+    found = {
+        (str(page.relative_to(site)), url)
+        for page in site.rglob("*.html")
+        for url in asked.findall(page.read_text())
+        if 'rel="canonical"' not in url
+    }
+    assert found == set()
+
+
+def test_machines_get_every_page_in_one(site: Path) -> None:
+    short, whole = (site / "llms.txt").read_text(), (site / "llms-full.txt").read_text()
+    pages = re.findall(r"\]\((\S+\.html)\)", short)
+    assert len(pages) > 30 and all((site / page).is_file() for page in pages)
+    assert "<!-- docs/getting-started.md -->" in whole and "<!-- README.md -->" in whole
+    assert whole.count("<!-- docs/") == len(pages) - 1
+
+
+def test_search_finds_what_a_page_says(origin: str, browser: Browser) -> None:
+    with watched(browser, origin) as seen:
+        seen.go("/index.html")
+        seen.page.locator("input.md-search__input").fill("visibility timeout")
+        results = seen.page.locator(".md-search-result__item")
+        expect(results.first).to_be_visible()
+        results.first.locator("a").first.click()
+        expect(seen.page.locator("mark, [data-md-highlight]").first).to_be_attached()
+        assert (seen.errors, seen.strays) == ([], [])
+
+
+@pytest.mark.parametrize("page", ["index", "getting-started", "cli", "limits", "install"])
+def test_a_phone_shows_a_page_without_scrolling_sideways(
+    origin: str, browser: Browser, page: str
+) -> None:
+    with watched(browser, origin, PHONE) as seen:
+        seen.go(f"/{page}.html")
+        expect(seen.page.locator("h1").first).to_be_visible()
+        width = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE[0]
+        assert (seen.errors, seen.strays) == ([], [])
+
+
+def test_the_dark_form_follows_the_system(origin: str, browser: Browser) -> None:
+    with watched(browser, origin, color_scheme="dark") as seen:
+        seen.go("/concepts.html")
+        expect(seen.page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+        ground = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert max(map(int, re.findall(r"\d+", ground)[:3])) < 80
+        assert (seen.errors, seen.strays) == ([], [])
