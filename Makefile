@@ -20,7 +20,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark java chromium dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
+.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark pipeline java chromium dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -171,6 +171,9 @@ pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (two 
 
 demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
 	@$(BIN)/python -m fila.spark.demo
+
+pipeline: $(READY) java  ## a broker, load, tables on Spark, and their live page in the browser
+	@$(BIN)/python -m fila.spark.live_demo
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site

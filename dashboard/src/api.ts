@@ -199,6 +199,40 @@ export interface DeadLetters {
 }
 
 /** The parts of spec/explain.md that are shown. */
+interface OfQueue {
+  broker: string;
+  queue: string;
+}
+
+interface OfTenant extends OfQueue {
+  key: string;
+}
+
+/** What `fila pipeline run` left in the journal's directory, if it did. */
+export interface Pipeline {
+  journal: boolean;
+  found: {
+    reached_ms: number;
+    minutes: number;
+    queues: OfQueue[];
+    fairness: (OfTenant & {
+      weight: number;
+      delivered: number;
+      fair: number;
+      ratio: number | null;
+      pending: number;
+    })[];
+    slo: (OfTenant & {
+      deliveries: number;
+      slow: number;
+      target: number;
+      within_ms: number;
+      burn_rate: number;
+    })[];
+    blame: (OfTenant & { waited_s: number; messages: number; by: { key: string; s: number }[] })[];
+  } | null;
+}
+
 export interface Explanation {
   sentence: string;
   waiting_for?: Cause;

@@ -6,6 +6,7 @@ import type { Link } from "./live";
 import { Login } from "./login";
 import { Overview } from "./overview";
 import { Name, Trouble } from "./parts";
+import { PipelinePage } from "./pipeline";
 import { QueuePage } from "./queue";
 import { useRoute } from "./route";
 import { TenantPage } from "./tenant";
@@ -66,6 +67,7 @@ export function App() {
       {inside && route.page === "tenant" && (
         <TenantPage key={key} frame={frame} queue={route.queue} refer={route.key} />
       )}
+      {inside && route.page === "pipeline" && <PipelinePage frame={frame} />}
       {inside && route.page === "lost" && (
         <main id="main" tabIndex={-1}>
           <h1>No such page</h1>
@@ -105,6 +107,7 @@ function Bar(props: { session: Session | null; link: Link; help: () => void; lef
         </span>
       )}
       <nav aria-label="Dashboard">
+        {session && <a href="/pipeline">Pipeline</a>}
         {session?.auth && (
           <span class="who">
             <Name text={session.who} />

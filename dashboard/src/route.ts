@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
-  page: "overview" | "queue" | "tenant" | "lost";
+  page: "overview" | "queue" | "tenant" | "pipeline" | "lost";
   queue: string;
   key: string;
 }
@@ -16,7 +16,7 @@ export function useRoute(): Route {
       const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey;
       if (!link || !plain || link.origin !== location.origin || link.hasAttribute("download")) return;
       if (link.hash && link.pathname === location.pathname && link.search === location.search) return;
-      if (!["/", "/queue", "/tenant"].includes(link.pathname)) return;
+      if (!["/", "/queue", "/tenant", "/pipeline"].includes(link.pathname)) return;
       event.preventDefault();
       go(link.pathname + link.search + link.hash);
     };
@@ -48,6 +48,7 @@ function read(): Route {
   const query = new URLSearchParams(location.search);
   const key = query.get("key") ?? "";
   if (location.pathname === "/") return { page: "overview", queue: "", key };
+  if (location.pathname === "/pipeline") return { page: "pipeline", queue: "", key };
   if (location.pathname === "/queue") return { page: "queue", queue: query.get("name") ?? "", key };
   if (location.pathname === "/tenant") {
     return { page: "tenant", queue: query.get("queue") ?? "", key };

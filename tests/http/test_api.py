@@ -278,3 +278,21 @@ def test_without_the_port_nothing_is_measured(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             _ = broker.http_address
         assert "dashboard" not in broker.log()
+
+
+def test_what_the_pipeline_left_is_shown_and_nothing_else(visitor: Visitor, tmp_path: Path) -> None:
+    assert visitor.api("pipeline") == {"journal": False, "found": None}
+    settings = {"journal.enabled": True, "journal.path": str(tmp_path / "journal")}
+    with HttpBroker(tmp_path / "data", settings=settings) as broker:
+        assert isinstance(broker, HttpBroker)
+        asked = broker.visitor()
+        left = tmp_path / "journal" / "_live.json"
+        for text, found in (
+            ("", None),
+            ("{half", None),
+            ('"' + "x" * 300_000 + '"', None),
+            ('{"fairness": []}', {"fairness": []}),
+        ):
+            left.write_text(text)
+            asked.beats()  # documents are made once a beat
+            assert asked.api("pipeline") == {"journal": True, "found": found}

@@ -12,7 +12,7 @@ from tests.http.conftest import ROOT
 from tests.http.visitor import HttpBroker, Visitor
 
 _names = itertools.count(1)
-READS = ("overview", "queue", "keys", "dead-letters", "buckets", "stream", "explain")
+READS = ("overview", "queue", "keys", "dead-letters", "buckets", "pipeline", "stream", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,7 @@ def test_a_key_sees_and_does_what_its_permissions_say(visitor: Visitor, root: Ta
         # A refusal tells nothing about what exists.
         assert visitor.get(f"/api/v1/{name}", queue="no-such", name="no-such").status == 403, name
     assert visitor.get("/api/v1/buckets").status == 403
+    assert visitor.get("/api/v1/pipeline").status == 403
     assert visitor.get("/metrics").status == 403
     assert visitor.post("redrive", {"queue": "mail.dlq"}).status == 403
     assert visitor.post("redrive", {"queue": "orders.dlq"}).status == 403  # another queue's name

@@ -10,7 +10,6 @@ import secrets
 import ssl
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -331,7 +330,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
     own = settings.journal
     journal = Journal(
         JournalSettings(
-            Path(own.path or Path(settings.storage.data_dir) / "journal"),
+            settings.journal_path,
             own.broker_name,
             flush_s=own.flush_interval_ms / 1000,
             seal_s=own.seal_interval_ms / 1000,

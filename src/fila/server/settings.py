@@ -6,6 +6,7 @@ The configuration reference in the docs is generated from this module, so it can
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 MiB = 1 << 20
@@ -371,6 +372,10 @@ class Settings:
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
     server_addr_given: bool = field(default=False, metadata={"hidden": True})
+
+    @property
+    def journal_path(self) -> Path:
+        return Path(self.journal.path or Path(self.storage.data_dir) / "journal")
 
     @property
     def listen_addrs(self) -> tuple[str, ...]:

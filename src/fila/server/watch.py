@@ -184,6 +184,7 @@ class Watch:
         from fila.edges.http.api import Api
         from fila.edges.http.connection import HttpLimits
         from fila.edges.http.files import Files
+        from fila.edges.http.last_minutes import LastMinutes
         from fila.edges.http.listener import HttpListener
         from fila.edges.http.logins import Logins
         from fila.edges.http.site import Site
@@ -199,7 +200,10 @@ class Watch:
             gui.session_ttl_ms,
             sessions.attempts,
         )
-        api = Api(guard, logins, views, Actions(sessions), gui.max_streams)
+        last_minutes = LastMinutes(
+            self._settings.journal_path if self._settings.journal.enabled else None
+        )
+        api = Api(guard, logins, views, Actions(sessions), gui.max_streams, last_minutes)
         self._site = Site(guard, logins, api, Files(), self._scrape)
         self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -61,22 +61,36 @@ def trouble(address: str, seconds: float) -> None:
     from fila.client.sync import FilaClient
 
     ends_at = time.monotonic() + seconds
+
+    def over() -> bool:
+        return time.monotonic() >= ends_at
+
     with FilaClient(address) as client:
-        client.set_config(f"throttle.{PROVIDER}", "20,20")
-        client.create_queue(QUEUE, on_enqueue=ON_ENQUEUE, on_failure=ON_FAILURE)
-        worker = threading.Thread(target=_work, args=(address, ends_at))
-        _send(client, "noisy", round(400 * seconds))
-        _send(client, "gold", round(400 * seconds), weight="3")
-        _send(client, "mailer", round(40 * seconds), provider=PROVIDER)
+        prepare(client)
+        worker = threading.Thread(target=work, args=(address, over))
+        send(client, "noisy", round(400 * seconds))
+        send(client, "gold", round(400 * seconds), weight="3")
+        send(client, "mailer", round(40 * seconds), provider=PROVIDER)
         worker.start()
         rng = random.Random(1)
-        while time.monotonic() < ends_at:
-            for tenant in QUIET:
-                if rng.random() < 0.5:
-                    _send(client, tenant, 1)
-            _send(client, "flaky", rng.randint(0, 2))
+        while not over():
+            trickle(client, rng)
             time.sleep(0.1)
         worker.join()
+
+
+def prepare(client: FilaClient) -> None:
+    """The queue with its hooks, and the provider's limit."""
+    client.set_config(f"throttle.{PROVIDER}", "20,20")
+    client.create_queue(QUEUE, on_enqueue=ON_ENQUEUE, on_failure=ON_FAILURE)
+
+
+def trickle(client: FilaClient, rng: random.Random) -> None:
+    """What the quiet tenants and the failing one send in a tenth of a second."""
+    for tenant in QUIET:
+        if rng.random() < 0.5:
+            send(client, tenant, 1)
+    send(client, "flaky", rng.randint(0, 2))
 
 
 @contextmanager
@@ -90,14 +104,14 @@ def running_broker(home: Path, journal: Path, **settings: object) -> Iterator[st
             running.stop()  # only then the journal is complete
 
 
-def _send(client: FilaClient, tenant: str, count: int, **headers: str) -> None:
+def send(client: FilaClient, tenant: str, count: int, **headers: str) -> None:
     if count:
         client.enqueue_many(
             (QUEUE, {"tenant": tenant, **headers}, f"{tenant} {at}") for at in range(count)
         )
 
 
-def _work(address: str, ends_at: float) -> None:
+def work(address: str, over: Callable[[], bool]) -> None:
     """Handle so many messages a second; what the flaky tenant wants fails half of the time."""
     from fila.client.sync import FilaClient
 
@@ -106,7 +120,7 @@ def _work(address: str, ends_at: float) -> None:
     handled = 0
     with FilaClient(address) as client:
         consumer = client.consume(QUEUE, prefetch=_PREFETCH)
-        while time.monotonic() < ends_at:
+        while not over():
             due = int((time.monotonic() - started_at) * _WORK_PER_S) - handled
             if due < 1:
                 time.sleep(0.01)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from fila import __version__
 from fila.edges.http.actions import Actions, refuse, text_of
+from fila.edges.http.last_minutes import LastMinutes
 from fila.edges.http.logins import Logins, Visitor, check_origin, check_post
 from fila.edges.http.message import (
     EventStream,
@@ -42,8 +43,15 @@ class _Wish(NamedTuple):
 
 class Api:
     def __init__(
-        self, guard: Guard, logins: Logins, views: Views, actions: Actions, streams_max: int
+        self,
+        guard: Guard,
+        logins: Logins,
+        views: Views,
+        actions: Actions,
+        streams_max: int,
+        last_minutes: LastMinutes,
     ) -> None:
+        self._last_minutes = last_minutes
         self._guard = guard
         self._logins = logins
         self._views = views
@@ -113,7 +121,7 @@ class Api:
 
     async def _document(self, identity: Identity, wish: _Wish) -> bytes:
         """The encoded document, if the caller may see it now."""
-        if wish.view == "buckets":
+        if wish.view in ("buckets", "pipeline"):
             refuse(self._guard.permit_all(identity))
         elif wish.view != "overview":
             refuse(self._guard.permit_admin(identity, wish.queue))
@@ -146,6 +154,8 @@ class Api:
             return await views.key(wish.queue, wish.key, wish.history, wish.live)
         if wish.view == "dead-letters":
             return views.dead_letters(wish.queue)
+        if wish.view == "pipeline":
+            return await self._last_minutes.read()
         assert wish.view == "buckets"
         return views.buckets()
 
@@ -191,7 +201,7 @@ class Api:
 def _wish(name: str, request: Request, live: bool) -> _Wish:
     if name == "overview":
         return _Wish(name, history=0 if live else _history(request), live=live)
-    if name == "buckets":
+    if name in ("buckets", "pipeline"):
         return _Wish(name)
     queue = request.one("queue") or request.one("name")
     if name == "queue":
