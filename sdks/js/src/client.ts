@@ -32,7 +32,6 @@ import {
 } from './outgoing.js';
 import { Request } from './request.js';
 import {
-  enqueueResult,
   type DrainOptions,
   type EnqueueOptions,
   type EnqueueResult,
@@ -41,9 +40,9 @@ import {
 import { Router } from './router.js';
 import { secureContextOf } from './socket.js';
 import { Stream, type StreamLink } from './stream.js';
-import { Ticket, type Outcome, type Stored } from './ticket.js';
+import { Ticket, type Settled, type Stored } from './ticket.js';
 import { asBuffer, type Operation } from './wire/codec.js';
-import { scanDelivery } from './wire/delivery.js';
+import { endOfText, scanDelivery, textAt } from './wire/delivery.js';
 import { Opcode } from './wire/operations.js';
 
 const VERBS = { ack: Opcode.Ack, nack: Opcode.Nack, release: Opcode.Release } as const;
@@ -154,7 +153,8 @@ export class Client extends BulkCalls implements AsyncDisposable {
   ): Promise<string> {
     const deadline = this.#begin<string>(`enqueue to queue "${queue}"`, options, true);
     const ticket = new Ticket<Stored>(1, ([outcome]) => {
-      finish(deadline, outcome as Outcome<Stored>, ({ id }) => id);
+      if (outcome?.error === undefined) deadline.resolve(outcome?.id as string);
+      else deadline.reject(outcome.error);
     });
     this.#hand(deadline, ticket, () =>
       enqueueRuns([{ ...options, queue, headers, payload }], ticket, this.#settings),
@@ -175,7 +175,7 @@ export class Client extends BulkCalls implements AsyncDisposable {
     if (all.length === 0) return [];
     const deadline = this.#begin<EnqueueResult[]>('enqueue messages', options, true);
     const ticket = new Ticket<Stored>(all.length, (outcomes) => {
-      deadline.resolve(outcomes.map(enqueueResult));
+      deadline.resolve(outcomes);
     });
     this.#hand(deadline, ticket, () => enqueueRuns(all, ticket, this.#settings));
     deadline.onTimeout = (error) => {
@@ -318,9 +318,9 @@ export class Client extends BulkCalls implements AsyncDisposable {
         options: CallOptions | undefined,
       ) => this.#settleOne(verb, queue, id, error, options),
     };
-    scanDelivery(body, (outline) => {
-      const queue = body.toString('utf8', outline.queue + 2, outline.headers);
-      messages.push(new Message(settler, body, outline, queue));
+    scanDelivery(body, (at, payload, end) => {
+      const queue = textAt(body, endOfText(body, at));
+      messages.push(new Message(settler, body, at, payload, end, queue));
     });
     return messages;
   }
@@ -334,9 +334,10 @@ export class Client extends BulkCalls implements AsyncDisposable {
     via?: StreamLink,
   ): Promise<void> {
     const deadline = this.#begin<undefined>(`${verb} of queue "${queue}"`, options, false);
-    const ticket = new Ticket<undefined>(1, ([outcome]) => {
+    const ticket = new Ticket<Settled>(1, ([outcome]) => {
       this.#router.settled(id);
-      finish(deadline, outcome as Outcome<undefined>, () => undefined);
+      if (outcome?.error === undefined) deadline.resolve(undefined);
+      else deadline.reject(outcome.error);
     });
     const opcode = VERBS[verb];
     this.#hand(
@@ -357,7 +358,7 @@ export class Client extends BulkCalls implements AsyncDisposable {
   ): Promise<SettleResult[]> {
     if (ids.length === 0) return [];
     const deadline = this.#begin<SettleResult[]>(`${verb} of queue "${queue}"`, options, false);
-    const ticket = new Ticket<undefined>(ids.length, (outcomes) => {
+    const ticket = new Ticket<Settled>(ids.length, (outcomes) => {
       for (const id of ids) this.#router.settled(id);
       deadline.resolve(
         outcomes.map((outcome, index) => ({ id: ids[index] as string, error: outcome.error })),
@@ -390,7 +391,7 @@ export class Client extends BulkCalls implements AsyncDisposable {
   /** Encodes a call and hands it over; an argument that cannot be sent rejects the call. */
   #hand<T>(
     deadline: Deadline<T>,
-    ticket: Ticket<Stored> | Ticket<undefined>,
+    ticket: Ticket<Stored> | Ticket<Settled>,
     encode: () => Parameters<Router['enqueueOrSettle']>[0],
     via?: StreamLink,
   ): void {
@@ -407,20 +408,11 @@ export class Client extends BulkCalls implements AsyncDisposable {
   /** What is known is told and the rest has failed; a call of which nothing is known rejects. */
   #timeOut<T>(
     deadline: Deadline<T>,
-    ticket: Ticket<Stored> | Ticket<undefined>,
+    ticket: Ticket<Stored> | Ticket<Settled>,
     error: RequestTimeoutError,
   ): void {
     this.#router.giveUp(ticket);
     if (ticket.hasOutcome) ticket.failRest(error);
     else deadline.reject(error);
   }
-}
-
-function finish<T, Answer>(
-  deadline: Deadline<Answer>,
-  outcome: Outcome<T>,
-  answer: (value: T) => Answer,
-): void {
-  if (outcome.error !== undefined) deadline.reject(outcome.error);
-  else deadline.resolve(answer(outcome.value));
 }

@@ -24,7 +24,7 @@ import { Stream, type StreamLink } from './stream.js';
 import type { Run } from './ticket.js';
 import { Code } from './wire/catalogue.js';
 import { encodeBody } from './wire/codec.js';
-import { scanDelivery } from './wire/delivery.js';
+import { scanDelivery, textAt } from './wire/delivery.js';
 import { Consume, Opcode, OPERATIONS, Release } from './wire/operations.js';
 
 const RESUBSCRIBE_MS = 500;
@@ -331,7 +331,7 @@ export class Link implements StreamLink, ConnectionEvents {
 
   #releaseDelivered(leaving: Leaving, body: Buffer): void {
     const ids: string[] = [];
-    scanDelivery(body, ({ id, queue }) => ids.push(body.toString('latin1', id + 2, queue)));
+    scanDelivery(body, (at) => ids.push(textAt(body, at, 'latin1')));
     this.#releaseUnread(leaving, ids);
   }
 

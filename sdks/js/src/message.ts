@@ -11,7 +11,7 @@ import type { Buffer } from 'node:buffer';
 
 import type { CallOptions } from './options.js';
 import type { Headers } from './outgoing.js';
-import { TAIL_BYTES, type Outline } from './wire/delivery.js';
+import { endOfText, TAIL_BYTES, textAt } from './wire/delivery.js';
 
 /** Who settles a message: the client, over the connection it came by. */
 export interface Settler {
@@ -36,34 +36,46 @@ export class Message {
   readonly queue: string;
   readonly #settler: Settler;
   readonly #body: Buffer;
-  readonly #outline: Outline;
+  readonly #at: number;
+  readonly #payload: number;
+  readonly #end: number;
   #headers: Headers | undefined;
 
   /** @internal */
-  constructor(settler: Settler, body: Buffer, outline: Outline, queue: string) {
+  constructor(
+    settler: Settler,
+    body: Buffer,
+    at: number,
+    payload: number,
+    end: number,
+    queue: string,
+  ) {
     this.#settler = settler;
     this.#body = body;
-    this.#outline = outline;
-    this.id = body.toString('latin1', outline.id + 2, outline.queue);
+    this.#at = at;
+    this.#payload = payload;
+    this.#end = end;
+    this.id = textAt(body, at, 'latin1');
     this.queue = queue;
   }
 
   /** Headers as they were enqueued. */
   get headers(): Headers {
-    return (this.#headers ??= readHeaders(this.#body, this.#outline.headers));
+    return (this.#headers ??= readHeaders(
+      this.#body,
+      endOfText(this.#body, endOfText(this.#body, this.#at)),
+    ));
   }
 
   /** The content's bytes. */
   get payload(): Uint8Array {
-    const start = this.#outline.payload + 4;
-    const size = this.#body.readUInt32BE(this.#outline.payload);
-    return new Uint8Array(this.#body.buffer, this.#body.byteOffset + start, size);
+    const start = this.#body.byteOffset + this.#payload + 4;
+    return new Uint8Array(this.#body.buffer, start, this.#payloadBytes);
   }
 
   /** The content as UTF-8 text. */
   text(): string {
-    const start = this.#outline.payload + 4;
-    return this.#body.toString('utf8', start, this.#outline.fairnessKey);
+    return this.#body.toString('utf8', this.#payload + 4, this.#fairnessKeyAt);
   }
 
   /** The content parsed as JSON; throws `SyntaxError` when it is none. */
@@ -73,39 +85,39 @@ export class Message {
 
   /** Whose message it is. */
   get fairnessKey(): string {
-    return stringAt(this.#body, this.#outline.fairnessKey);
+    return textAt(this.#body, this.#fairnessKeyAt);
   }
 
   /** The weight of its fairness key. */
   get weight(): number {
-    return this.#body.readUInt32BE(endOfString(this.#body, this.#outline.fairnessKey));
+    return this.#body.readUInt32BE(endOfText(this.#body, this.#fairnessKeyAt));
   }
 
   /** The names under which it is rate limited. */
   get throttleKeys(): readonly string[] {
-    let at = endOfString(this.#body, this.#outline.fairnessKey) + 4;
+    let at = endOfText(this.#body, this.#fairnessKeyAt) + 4;
     const count = this.#body.readUInt16BE(at);
     at += 2;
     return Array.from({ length: count }, () => {
-      const key = stringAt(this.#body, at);
-      at = endOfString(this.#body, at);
+      const key = textAt(this.#body, at);
+      at = endOfText(this.#body, at);
       return key;
     });
   }
 
   /** How often it failed before: 0 at the first delivery. */
   get attemptCount(): number {
-    return this.#body.readUInt32BE(this.#outline.end - TAIL_BYTES);
+    return this.#body.readUInt32BE(this.#end - TAIL_BYTES);
   }
 
   /** When it was enqueued, in milliseconds since 1970. */
   get enqueuedAtMs(): number {
-    return Number(this.#body.readBigUInt64BE(this.#outline.end - 16));
+    return Number(this.#body.readBigUInt64BE(this.#end - 16));
   }
 
   /** When it was leased to this consumer, in milliseconds since 1970. */
   get leasedAtMs(): number {
-    return Number(this.#body.readBigUInt64BE(this.#outline.end - 8));
+    return Number(this.#body.readBigUInt64BE(this.#end - 8));
   }
 
   /** When it was enqueued. */
@@ -145,8 +157,16 @@ export class Message {
       queue: this.queue,
       fairnessKey: this.fairnessKey,
       attemptCount: this.attemptCount,
-      payloadBytes: this.#body.readUInt32BE(this.#outline.payload),
+      payloadBytes: this.#payloadBytes,
     };
+  }
+
+  get #payloadBytes(): number {
+    return this.#body.readUInt32BE(this.#payload);
+  }
+
+  get #fairnessKeyAt(): number {
+    return this.#payload + 4 + this.#payloadBytes;
   }
 
   /** @internal */
@@ -159,10 +179,10 @@ function readHeaders(body: Buffer, start: number): Headers {
   const headers: Record<string, string> = {};
   let at = start + 2;
   for (let pairs = body.readUInt16BE(start); pairs > 0; pairs--) {
-    const name = stringAt(body, at);
-    at = endOfString(body, at);
-    setOwn(headers, name, stringAt(body, at));
-    at = endOfString(body, at);
+    const name = textAt(body, at);
+    at = endOfText(body, at);
+    setOwn(headers, name, textAt(body, at));
+    at = endOfText(body, at);
   }
   return headers;
 }
@@ -179,12 +199,4 @@ export function setOwn(target: Record<string, string>, name: string, value: stri
   } else {
     target[name] = value;
   }
-}
-
-function stringAt(body: Buffer, at: number): string {
-  return body.toString('utf8', at + 2, endOfString(body, at));
-}
-
-function endOfString(body: Buffer, at: number): number {
-  return at + 2 + body.readUInt16BE(at);
 }

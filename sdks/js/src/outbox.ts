@@ -18,7 +18,17 @@ import {
   type RefusedError,
 } from './errors.js';
 import type { Settings } from './options.js';
-import { failRun, partOf, perQueue, type Outcome, type Run, type Stored } from './ticket.js';
+import { spares } from './spares.js';
+import {
+  failed,
+  failRun,
+  partOf,
+  perQueue,
+  type Run,
+  type Settled,
+  type Stored,
+  type Ticket,
+} from './ticket.js';
 import { Code } from './wire/catalogue.js';
 import { InvalidBodyError } from './wire/codec.js';
 import { Opcode } from './wire/operations.js';
@@ -29,7 +39,7 @@ export interface Flight {
   readonly runs: readonly Run[];
 }
 
-const DONE: Outcome<undefined> = { value: undefined };
+const DONE: Settled = { error: undefined };
 
 export class Outbox {
   readonly #send: (opcode: number, parts: Buffer[], flight: Flight) => void;
@@ -107,7 +117,12 @@ export class Outbox {
       settleSettlements(flight, body, this.#settled);
     }
     this.#collectorOf(flight.opcode).framesInFlight--;
-    flight.runs.forEach(this.#landed);
+    for (const run of flight.runs) {
+      // The broker has read all of it.
+      if (run.memory !== undefined) spares.give(run.memory);
+      run.memory = undefined;
+      this.#landed(run);
+    }
   }
 
   /** A frame came to nothing. */
@@ -215,7 +230,7 @@ function settleEnqueues(flight: Flight, body: Buffer): void {
   const withOptions = flight.opcode === Opcode.EnqueueWith;
   let at = checkCount(flight, body);
   for (const run of flight.runs) {
-    const ticket = run.ticket as { settle(place: number, outcome: Outcome<Stored>): void };
+    const ticket = run.ticket as Ticket<Stored>;
     for (let item = 0; item < run.places.length; item++) {
       if (at + 3 > body.length) throw endsEarly();
       const code = body.readUInt8(at);
@@ -225,9 +240,10 @@ function settleEnqueues(flight: Flight, body: Buffer): void {
       const place = run.places[item] as number;
       if (code === Code.Ok) {
         const id = body.toString('latin1', at + 3, idEnd);
-        ticket.settle(place, { value: { id, duplicate: withOptions && body[idEnd] === 1 } });
+        const duplicate = withOptions && body[idEnd] === 1;
+        ticket.settle(place, { id, duplicate, error: undefined });
       } else {
-        ticket.settle(place, { error: refusedEnqueue(code, run.queues[item] as string) });
+        ticket.settle(place, failed(refusedEnqueue(code, run.queues[item] as string)));
       }
       at = end;
     }
@@ -241,14 +257,14 @@ function settleSettlements(
 ): void {
   let at = checkCount(flight, body);
   for (const run of flight.runs) {
-    const ticket = run.ticket as { settle(place: number, outcome: Outcome<undefined>): void };
+    const ticket = run.ticket as Ticket<Settled>;
     for (let item = 0; item < run.places.length; item++) {
       if (at >= body.length) throw endsEarly();
       const code = body.readUInt8(at++);
       const queue = run.queues[item] as string;
       const id = run.ids?.[item] as string;
       if (code === Code.Ok) settled(queue, id);
-      const outcome = code === Code.Ok ? DONE : { error: refusedSettlement(code, queue, id) };
+      const outcome = code === Code.Ok ? DONE : failed(refusedSettlement(code, queue, id));
       ticket.settle(run.places[item] as number, outcome);
     }
   }

@@ -8,7 +8,8 @@
  */
 
 import type { Settings } from './options.js';
-import type { Run, Stored, Ticket } from './ticket.js';
+import { spares } from './spares.js';
+import type { Run, Settled, Stored, Ticket } from './ticket.js';
 import { Writer } from './wire/codec.js';
 import { Opcode } from './wire/operations.js';
 
@@ -84,7 +85,7 @@ function enqueueRun(
   ticket: Ticket<Stored>,
   trace: string | undefined,
 ): Run {
-  const out = new Writer(size);
+  const out = new Writer(spares.take(size));
   const ends: number[] = [];
   const queues: string[] = [];
   const places: number[] = [];
@@ -123,6 +124,7 @@ function enqueueRun(
     dropped: false,
     outbox: undefined,
     weight: out.length,
+    memory: out.memory,
   };
 }
 
@@ -132,7 +134,7 @@ export function settlementRuns(
   queue: string,
   ids: readonly string[],
   error: string | undefined,
-  ticket: Ticket<undefined>,
+  ticket: Ticket<Settled>,
   places: readonly number[],
   settings: Settings,
 ): Run[] {
@@ -161,6 +163,7 @@ export function settlementRuns(
       dropped: false,
       outbox: undefined,
       weight: 0,
+      memory: undefined,
     });
   }
   ticket.runs.push(...runs);

@@ -9,7 +9,6 @@
 import type { FilaError } from './errors.js';
 import type { CallOptions } from './options.js';
 import type { MessageOptions } from './outgoing.js';
-import type { Outcome, Stored } from './ticket.js';
 
 /** Options of {@link Client.enqueue}. */
 export interface EnqueueOptions extends MessageOptions, CallOptions {}
@@ -36,10 +35,4 @@ export type EnqueueResult =
 export interface SettleResult {
   readonly id: string;
   readonly error: FilaError | undefined;
-}
-
-/** An outcome as users see it. */
-export function enqueueResult(outcome: Outcome<Stored>): EnqueueResult {
-  if (outcome.error === undefined) return { ...outcome.value, error: undefined };
-  return { id: undefined, duplicate: false, error: outcome.error };
 }

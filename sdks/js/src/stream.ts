@@ -7,13 +7,13 @@
  * @module
  */
 
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 
 import { Deque } from './deque.js';
 import type { FilaError } from './errors.js';
 import { Message, type Settler } from './message.js';
 import type { CallOptions } from './options.js';
-import { scanDelivery } from './wire/delivery.js';
+import { endOfText, scanDelivery, textAt } from './wire/delivery.js';
 
 /** What a stream needs of its connection. */
 export interface StreamLink {
@@ -46,6 +46,7 @@ export class Stream implements Settler {
   /** How often each message that was delivered before is in the buffer, by id. */
   readonly #again = new Map<string, number>();
   readonly #inHand = new Set<string>();
+  readonly #queueBytes: Buffer; // as a delivery names it
   readonly #settle: Settle;
 
   constructor(
@@ -54,6 +55,8 @@ export class Stream implements Settler {
     settle: Settle,
   ) {
     this.#settle = settle;
+    const size = Buffer.byteLength(queue);
+    this.#queueBytes = Buffer.concat([Buffer.from([size >> 8, size & 0xff]), Buffer.from(queue)]);
   }
 
   get buffered(): number {
@@ -76,11 +79,10 @@ export class Stream implements Settler {
   }
 
   push(body: Buffer): void {
-    scanDelivery(body, (outline) => {
-      const queue = this.#isOwnQueue(body, outline.queue)
-        ? this.queue
-        : body.toString('utf8', outline.queue + 2, outline.headers);
-      const message = new Message(this, body, outline, queue);
+    scanDelivery(body, (at, payload, end) => {
+      const queueAt = endOfText(body, at);
+      const queue = this.#isOwnQueue(body, queueAt) ? this.queue : textAt(body, queueAt);
+      const message = new Message(this, body, at, payload, end, queue);
       this.#buffer.push(message);
       if (message.attemptCount > 0) {
         this.#again.set(message.id, (this.#again.get(message.id) ?? 0) + 1);
@@ -111,7 +113,8 @@ export class Stream implements Settler {
    * second time and be here unread: that copy is nobody's now.
    */
   dropCopies(id: string): void {
-    if (this.#again.delete(id)) this.#buffer.filter((message) => message.id !== id);
+    if (this.#again.size > 0 && this.#again.delete(id))
+      this.#buffer.filter((message) => message.id !== id);
   }
 
   /** What was delivered and nobody has read. */
@@ -175,10 +178,7 @@ export class Stream implements Settler {
   }
 
   #isOwnQueue(body: Buffer, at: number): boolean {
-    const size = body.readUInt16BE(at);
-    // Every delivery of a stream names its own queue; most names are ASCII, so lengths agree.
-    return (
-      size === this.queue.length && body.toString('utf8', at + 2, at + 2 + size) === this.queue
-    );
+    const name = this.#queueBytes;
+    return body.compare(name, 0, name.length, at, at + name.length) === 0;
   }
 }

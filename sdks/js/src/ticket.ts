@@ -10,13 +10,30 @@ import { Buffer } from 'node:buffer';
 
 import type { FilaError } from './errors.js';
 
-/** What came of one item: a value, or why there is none. */
-export type Outcome<T> =
-  | { readonly value: T; readonly error?: undefined }
-  | { readonly error: FilaError; readonly value?: undefined };
+/** An enqueued message that was stored. */
+export interface Stored {
+  readonly id: string;
+  readonly duplicate: boolean;
+  readonly error: undefined;
+}
+
+/** A message that was acknowledged, rejected or released. */
+export interface Settled {
+  readonly error: undefined;
+}
+
+/** An item that came to nothing, of whatever call. */
+export interface Failed {
+  readonly id: undefined;
+  readonly duplicate: false;
+  readonly error: FilaError;
+}
+
+/** What came of one item. Callers get it as it is: one object per message, made once. */
+export type Outcome<T extends Stored | Settled> = T | Failed;
 
 /** Collects one outcome per item, in the order of the items. */
-export class Ticket<T> {
+export class Ticket<T extends Stored | Settled> {
   /** What the call was cut into, so that giving it up finds what was not sent. */
   readonly runs: Run[] = [];
   readonly outcomes: (Outcome<T> | undefined)[];
@@ -44,15 +61,13 @@ export class Ticket<T> {
   /** Settles all that is still open with one error. */
   failRest(error: FilaError): void {
     this.outcomes.forEach((outcome, index) => {
-      if (outcome === undefined) this.settle(index, { error });
+      if (outcome === undefined) this.settle(index, failed(error));
     });
   }
 }
 
-/** What an enqueued message came to. */
-export interface Stored {
-  readonly id: string;
-  readonly duplicate: boolean;
+export function failed(error: FilaError): Failed {
+  return { id: undefined, duplicate: false, error };
 }
 
 /**
@@ -68,7 +83,7 @@ export interface Run {
   readonly queues: readonly string[];
   /** Message ids of settlements; none for enqueues. */
   readonly ids: readonly string[] | undefined;
-  readonly ticket: Ticket<Stored> | Ticket<undefined>;
+  readonly ticket: Ticket<Stored> | Ticket<Settled>;
   /** The place of each item in the ticket. */
   readonly places: readonly number[];
   /** Every item has an idempotency key: it may be sent again when its answer was lost. */
@@ -81,11 +96,13 @@ export interface Run {
   outbox: { forget(run: Run): void } | undefined;
   /** Bytes that count against the client's bound. */
   readonly weight: number;
+  /** What `bytes` are a part of, when no other run is: free once the broker has answered. */
+  memory: Buffer | undefined;
 }
 
 /** Settles every item of a run with one error. */
 export function failRun(run: Run, error: FilaError): void {
-  for (const place of run.places) run.ticket.settle(place, { error });
+  for (const place of run.places) run.ticket.settle(place, failed(error));
 }
 
 /** Some items of a run as a run of their own. */
@@ -101,6 +118,7 @@ export function partOf(run: Run, items: readonly number[]): Run {
     ids: run.ids && items.map((item) => run.ids?.[item] as string),
     places: items.map((item) => run.places[item] as number),
     weight: run.weight === 0 ? 0 : end,
+    memory: undefined,
   };
   run.ticket.runs.push(part);
   return part;

@@ -33,6 +33,7 @@ export type Counter = 'u16' | 'u32';
 /** The most bytes of a `string`, and the most entries of a `map` or `string[]`. */
 export const SHORT_MAX = 0xffff;
 const LONG_MAX = 0xffff_ffff;
+const ASCII_UNITS = 64; // up to here a loop costs less than the call of a native encoder
 
 /** A body that does not parse. */
 export class InvalidBodyError extends Error {
@@ -71,13 +72,19 @@ export class Writer {
   #buffer: Buffer;
   #at = 0;
 
-  constructor(sizeHint: number) {
-    this.#buffer = Buffer.allocUnsafe(Math.max(sizeHint, 16));
+  /** Begins with room for so many bytes, or with memory that may be overwritten. */
+  constructor(room: number | Buffer) {
+    this.#buffer = typeof room === 'number' ? Buffer.allocUnsafe(Math.max(room, 16)) : room;
   }
 
   /** Bytes written so far. */
   get length(): number {
     return this.#at;
+  }
+
+  /** The memory that is written to; another one when more room was needed. */
+  get memory(): Buffer {
+    return this.#buffer;
   }
 
   /** What was written. The writer must not be used afterwards. */
@@ -126,6 +133,7 @@ export class Writer {
     if (typeof value !== 'string') {
       throw new TypeError(`${field} must be a string, not ${typeof value}`);
     }
+    if (value.length <= ASCII_UNITS && this.#ascii(value)) return;
     if (!value.isWellFormed()) {
       throw new RangeError(`${field} holds half of a surrogate pair, which has no UTF-8 form`);
     }
@@ -139,6 +147,22 @@ export class Writer {
     const written = buffer.write(value, this.#at + 2);
     buffer.writeUInt16BE(written, this.#at);
     this.#at += 2 + written;
+  }
+
+  /** Writes a short text of ASCII; false, with nothing written, when it is none. */
+  #ascii(value: string): boolean {
+    const size = value.length;
+    const buffer = this.#room(2 + size);
+    const start = this.#at + 2;
+    for (let index = 0; index < size; index++) {
+      const unit = value.charCodeAt(index);
+      if (unit > 0x7f) return false;
+      buffer[start + index] = unit;
+    }
+    buffer[start - 2] = 0;
+    buffer[start - 1] = size;
+    this.#at = start + size;
+    return true;
   }
 
   optionalString(value: string | null, field: string): void {

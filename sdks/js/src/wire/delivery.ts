@@ -16,42 +16,42 @@ import { DeliveryItem } from './operations.js';
 /** attempt_count, enqueued_at_ms and leased_at_ms, which end every item. */
 export const TAIL_BYTES = 4 + 8 + 8;
 
-/** Offsets of one delivered message within its body. */
-export interface Outline {
-  readonly id: number;
-  readonly queue: number;
-  readonly headers: number;
-  readonly payload: number;
-  readonly fairnessKey: number;
-  readonly end: number;
-}
+/** Where one delivered message stands within its body: its begin, its payload's size, its end. */
+export type EachMessage = (at: number, payload: number, end: number) => void;
 
-/** Calls `each` with the outline of every message, in order. */
-export function scanDelivery(body: Buffer, each: (outline: Outline) => void): void {
+/** Calls `each` for every message, in order. */
+export function scanDelivery(body: Buffer, each: EachMessage): void {
   const scan = new Scan(body);
   const count = scan.u32('messages');
   if (count * DeliveryItem.fewestBytes > scan.left) {
     throw new InvalidBodyError('messages', `${count} entries are claimed, ${scan.left} bytes left`);
   }
   for (let index = 0; index < count; index++) {
-    const id = scan.at;
+    const at = scan.at;
     scan.skipShort('id');
-    const queue = scan.at;
     scan.skipShort('queue');
-    const headers = scan.at;
     for (let pairs = scan.u16('headers'); pairs > 0; pairs--) {
       scan.skipShort('headers');
       scan.skipShort('headers');
     }
     const payload = scan.at;
     scan.skip(scan.u32('payload'), 'payload');
-    const fairnessKey = scan.at;
     scan.skipShort('fairness_key');
     scan.skip(4, 'weight');
     for (let keys = scan.u16('throttle_keys'); keys > 0; keys--) scan.skipShort('throttle_keys');
     scan.skip(TAIL_BYTES, 'leased_at_ms');
-    each({ id, queue, headers, payload, fairnessKey, end: scan.at });
+    each(at, payload, scan.at);
   }
+}
+
+/** The bytes of a text that stands there. */
+export function textAt(body: Buffer, at: number, encoding: 'utf8' | 'latin1' = 'utf8'): string {
+  return body.toString(encoding, at + 2, endOfText(body, at));
+}
+
+/** Where the field behind a text begins. */
+export function endOfText(body: Buffer, at: number): number {
+  return at + 2 + body.readUInt16BE(at);
 }
 
 class Scan {

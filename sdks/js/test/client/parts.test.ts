@@ -172,6 +172,7 @@ describe('a collector', () => {
     dropped: false,
     outbox: undefined,
     weight: 0,
+    memory: undefined,
   });
   const limits = { maxMessages: 300, maxBytes: 10_000, lingerMs: 5 };
 
