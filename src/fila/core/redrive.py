@@ -50,7 +50,7 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
     """Up to `count` pending messages of all lanes, the oldest first; none are taken out. What is
     not in memory is read, of so many lanes at most."""
     heads = queue.heads
-    if heads is None:
+    if heads is None or not heads.complete:
         heads = _heads(queue)
     found: list[Entry] = []
     taken: dict[Lane, int] = {}  # lanes that were looked at, and how many of theirs were found
@@ -98,7 +98,7 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         return pair
     dlq, parent = pair
     heads = dlq.heads
-    if heads is None:
+    if heads is None or not heads.complete:
         heads = _heads(dlq)
     moved = 0
     for id, assignment in zip(command.ids, command.assignments, strict=True):
