@@ -108,7 +108,7 @@ module Fila
       return read_odd_head(at, names) unless payload_size && id_size == 36 && queue_size == names.queue_size
 
       @id = id.force_encoding(Encoding::UTF_8)
-      @queue = names[queue]
+      @queue = names.queue(queue)
       @headers_at = at + names.head_size - 6
       return payload_follows(at + names.head_size, payload_size) if headers.zero?
 

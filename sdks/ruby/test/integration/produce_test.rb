@@ -43,6 +43,19 @@ class ProduceTest < FilaTest
     assert_equal [], client.enqueue_many([])
   end
 
+  def test_messages_of_one_call_keep_their_own_queue_headers_and_payload
+    client = connect
+    queues = [new_queue(client), new_queue(client)]
+    sent = [[0, nil, "aa"], [0, nil, "bb"], [0, { "k" => "1" }, "cc"], [0, { "k" => "2" }, "dd"], [0, nil, "ee"],
+            [1, nil, "ff"], [1, nil, "ggg"], [0, nil, "hhh"], [0, nil, ""], [0, {}, ""]]
+    client.enqueue_many(sent.map { |at, headers, payload| { queue: queues[at], headers: headers, payload: payload } }).each(&:value!)
+    queues.each_with_index do |name, at|
+      expected = sent.select { |one| one.first == at }.map { |_, headers, payload| [name, headers || {}, payload] }
+      found = client.consume(queue: name).first(expected.size).map { |message| [message.queue, message.headers, message.payload] }
+      assert_equal expected, found
+    end
+  end
+
   def test_messages_with_and_without_options_keep_their_order
     client = connect
     queue = new_queue(client)

@@ -82,7 +82,7 @@ module Fila
       # Gives items to their links, as the bound on bytes in flight lets them in.
       def hand_over(core, call, items, timeout, deadline)
         handed = false
-        chunks(items, [CHUNK_BYTES, @options.in_flight_bytes].min) do |chunk, bytes|
+        chunks(items, call.bytes, [CHUNK_BYTES, @options.in_flight_bytes].min) do |chunk, bytes|
           unless core.gate.enter(bytes, deadline)
             raise core.too_late(call, timeout, "; #{@options.in_flight_bytes} bytes are under way without an answer")
           end
@@ -94,7 +94,9 @@ module Fila
         core.abandon(call) unless handed
       end
 
-      def chunks(items, bytes_max)
+      def chunks(items, bytes_all, bytes_max)
+        return yield(items, bytes_all) if bytes_all <= bytes_max
+
         from = bytes = 0
         items.each_with_index do |item, index|
           size = item.size
@@ -129,18 +131,23 @@ module Fila
 
       def encode(messages, call, kind)
         traceparent = @options.traceparent ? @options.traceparent.call : Trace.current
-        name = checked = field = nil
+        name = checked = field = head = headers = size = nil
         index = -1
         messages.map do |message|
           queue = message[:queue]
           unless queue.equal?(name)
             checked = checked_queue(name = queue)
             field = Wire::Text.field(checked, "queue")
+            size = nil
           end
           payload = message[:payload]
           raise TypeError, "payload must be a String, not #{payload.class}" unless payload.is_a?(String)
 
-          head = Wire::Hot.message_head(field, headers_field(message[:headers], traceparent), payload.bytesize)
+          # Messages that look alike begin alike.
+          unless size == payload.bytesize && message[:headers].nil? && headers.nil?
+            headers = message[:headers]
+            head = Wire::Hot.message_head(field, headers_field(headers, traceparent), size = payload.bytesize)
+          end
           tail = options_field(message) if kind.duplicates
           Item.new(call, index += 1, checked, head, nil, payload.b, tail, tail && !message[:idempotency_key].nil?)
         end

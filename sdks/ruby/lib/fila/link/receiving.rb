@@ -49,7 +49,7 @@ module Fila
           expect(waiting.kind.opcode, opcode)
           answer(waiting, body)
           @pending.delete(id)
-          landed(waiting.kind, waiting.items.sum(&:size))
+          landed(waiting.kind, waiting.kind.enqueues ? waiting.items.sum(&:size) : 0)
         when Request
           expect(waiting.opcode, opcode)
           waiting.settle(Wire::Codec.decode(Wire::NAMES.fetch(opcode), body))

@@ -40,10 +40,12 @@ module Fila
       def enqueue_results(body, items, duplicates:)
         count_of(body, duplicates ? 4 : 3, "results", items)
         at = 4
+        tail = duplicates ? 4 : 3
+        bytes = body.bytesize
         items.times do
-          need(body, at, 3, "results")
+          need(body, at, 3, "results") if at + 3 > bytes
           size = (body.getbyte(at + 1) << 8) | body.getbyte(at + 2)
-          need(body, at, duplicates ? size + 4 : size + 3, "results")
+          need(body, at, size + tail, "results") if at + size + tail > bytes
           id = body.byteslice(at + 3, size).force_encoding(Encoding::UTF_8)
           code = body.getbyte(at)
           at += size + 3
@@ -101,6 +103,9 @@ module Fila
 
       def initialize(queue = "")
         @known = {}
+        @last_bytes = @last_text = nil
+        @queue = queue.b.freeze
+        @queue_text = -queue
         @queue_size = queue.bytesize
         @head_format = "na36na#{@queue_size}nN"
         @head_size = 46 + @queue_size
@@ -108,7 +113,16 @@ module Fila
 
       # The string for these bytes, frozen and known to be UTF-8.
       def [](bytes)
-        @known[bytes] || add(bytes)
+        return @last_text if bytes == @last_bytes
+
+        @last_text = @known[bytes] || add(bytes)
+        @last_bytes = bytes
+        @last_text
+      end
+
+      # The queue of a message, most often the expected one.
+      def queue(bytes)
+        bytes == @queue ? @queue_text : self[bytes]
       end
 
       private
