@@ -155,7 +155,7 @@ chromium:  ## find Chromium for the dashboard's tests, or install it (apt, as ro
 	       && apt-get install -y -qq chromium >/dev/null; } \
 	  || { echo "the dashboard's tests need Chromium: apt-get install chromium"; exit 1; }
 
-tools: $(READY)  ## build h2spec and grpcurl for the tests into .tools/ (needs Go, or apt as root)
+tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root)
 	@$(BIN)/python -m tests.tools
 
 $(MODULES): dashboard/package-lock.json dashboard/package.json

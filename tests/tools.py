@@ -21,6 +21,7 @@ TOOLS = Path(__file__).parents[1] / ".tools"
 PROGRAMS = {
     "h2spec": "github.com/summerwind/h2spec/cmd/h2spec",
     "grpcurl": "github.com/fullstorydev/grpcurl/cmd/grpcurl",
+    "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
     "chart": "./chart",  # our own, from tests/deploy/chart
 }
 # One module for all, so that the versions below them stay what they are. A Go from 1.21 on fetches
@@ -33,6 +34,7 @@ require (
 \tgithub.com/Masterminds/sprig/v3 v3.3.0
 \tgithub.com/fatih/color v1.18.0
 \tgithub.com/fullstorydev/grpcurl v1.9.4
+\tgithub.com/rhysd/actionlint v1.7.12
 \tgithub.com/spf13/cobra v1.9.1
 \tgithub.com/summerwind/h2spec v2.2.1+incompatible
 \tsigs.k8s.io/yaml v1.4.0
@@ -41,8 +43,8 @@ require (
 SWITCHES = 21
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.0"
 HOW = (
-    "h2spec, grpcurl and chart are built with Go, which is missing: install it (apt-get install "
-    "golang-go, or https://go.dev/dl), then `make tools`"
+    "h2spec, grpcurl, actionlint and chart are built with Go, which is missing: install it "
+    "(apt-get install golang-go, or https://go.dev/dl), then `make tools`"
 )
 
 
@@ -63,7 +65,7 @@ def main() -> int:
     if go is None:
         print(HOW)
         return 1 if os.environ.get("CI") else 0
-    print("building h2spec, grpcurl and chart …", flush=True)
+    print("building h2spec, grpcurl, actionlint and chart …", flush=True)
     TOOLS.mkdir(exist_ok=True)
     if _minor(go) < SWITCHES:
         go = _newer(go)
