@@ -163,6 +163,7 @@ def _reports(args: argparse.Namespace) -> list[Report] | int:
             args.remote,
             dict(args.conf),
             {**vars(args), **{name: dict(vars(args).get(name, ())) for name in _PAIRS}},
+            args.tables,
         )
     )
 
@@ -223,6 +224,12 @@ def _verb(
         metavar="PATH",
         default=DEFAULT_JOURNAL,
         help="the broker's journal directory, or any place Spark can read (default %(default)s)",
+    )
+    parser.add_argument(
+        "--tables",
+        metavar="PATH",
+        help="read the tables that `fila pipeline run` keeps there, and of the journal only what "
+        "is newer (default: the folder tables beside the journal, if there are any; '' for none)",
     )
     parser.add_argument(
         "--from",

@@ -37,6 +37,7 @@ class Request:
     remote: str = ""
     conf: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    tables: str | None = None  # None: those beside the journal, if there are any; "": none
 
 
 def run(request: Request) -> list[Report]:
@@ -142,9 +143,9 @@ def _events(
     needs: Collection[str] = (),
 ) -> DataFrame:
     from fila.spark.events import read_events
+    from fila.spark.tables.recorded import recorded, tables_beside
 
-    return read_events(
-        spark,
+    asked = (
         request.journal,
         request.start if start is _AS_ASKED else start,
         request.end,
@@ -152,3 +153,5 @@ def _events(
         moved,
         needs,
     )
+    tables = tables_beside(request.journal) if request.tables is None else request.tables
+    return recorded(spark, tables, *asked) if tables else read_events(spark, *asked)

@@ -7,7 +7,7 @@ what is read twice is left out by name, and no event has to be shuffled to be un
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -64,11 +64,13 @@ def read_events(
     queue: str = "",
     moved: bool = False,
     needs: Collection[str] = (),
+    after: Mapping[str, tuple[int, int]] | None = None,
 ) -> DataFrame:
     """Events with start <= ts < end, of one queue or of all; those of the broker as a whole too.
 
     `moved`: of one queue also what left it for another, told by the other's rows (dead letters).
     `needs`: columns that parts of older brokers lack, and without which nothing can be said.
+    `after`: by broker a run (epoch) and a number; only events behind that.
     """
     hot = _hot(root)  # before the parts: what is sealed meanwhile is then seen there
     parts = covering(list_parts(spark, root))
@@ -77,7 +79,13 @@ def read_events(
             f"no journal in {root}: there are no events; is this the broker's journal.path, and "
             "was it started with journal.enabled = true?"
         )
-    read = [part for part in parts if _within(part.date, start, end)]
+    after = after or {}
+    read = [
+        part
+        for part in parts
+        if _within(part.date, start, end)
+        and (part.epoch, part.last) > after.get(part.broker, (0, 0))
+    ]
     found: DataFrame | None = None
     _check_versions(spark, read, needs)
     if read:
@@ -89,6 +97,16 @@ def read_events(
             found = frame if found is None else found.unionByName(frame)
     if found is None:
         found = spark.createDataFrame([], events_schema())
+    for broker, (epoch, seq) in after.items():
+        before = (fn.col("epoch") < epoch) | ((fn.col("epoch") == epoch) & (fn.col("seq") <= seq))
+        found = found.where(~((fn.col("broker") == broker) & before))
+    return narrowed(found, start, end, queue, moved)
+
+
+def narrowed(
+    found: DataFrame, start: datetime | None, end: datetime | None, queue: str, moved: bool
+) -> DataFrame:
+    """Events of a time and of a queue."""
     if start is not None:
         found = found.where(fn.col("ts") >= fn.lit(start))
     if end is not None:
