@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from fila import FilaClient, QueueAlreadyExistsError
+
 SCRIPT = 'function on_enqueue(msg) return { fairness_key = msg.headers["tenant"] } end'
 
 
@@ -234,3 +236,15 @@ def test_stats_show_open_batches_by_stream(fila, broker, queue):
     assert 0 <= stream["age_s"] < 30
     assert 0 < stream["ends_in_s"] <= 30
     assert "BATCHES OF  OPEN  MESSAGES" in fila("queue", "inspect", queue).out
+
+
+def test_a_queue_that_is_there_is_no_failure_if_only_a_missing_one_is_wanted(fila, queue, broker):
+    assert fila("queue", "create", queue).code == 1
+    told = fila("queue", "create", queue, "--if-missing")
+    assert (told.code, told.out) == (0, f'Queue "{queue}" is there already\n')
+    assert fila("queue", "create", queue, "--if-missing", "--json").document["created"] is False
+    assert fila("queue", "create", f"{queue}-new", "--if-missing", "--json").document["created"]
+    with FilaClient(broker) as client:
+        with pytest.raises(QueueAlreadyExistsError):
+            client.create_queue(queue)
+        assert client.create_queue(queue, exist_ok=True) == queue

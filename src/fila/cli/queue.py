@@ -35,6 +35,9 @@ def add_parser(subparsers: Subparsers) -> None:
         "  end'",
     )
     create.add_argument("name", metavar="NAME", help="1 to 255 bytes without control characters")
+    create.add_argument(
+        "--if-missing", action="store_true", help="leave a queue that is there already as it is"
+    )
     create.add_argument("--on-enqueue", metavar="SCRIPT", help="Lua, or @FILE")
     create.add_argument("--on-failure", metavar="SCRIPT", help="Lua, or @FILE")
     create.add_argument(
@@ -95,17 +98,27 @@ def run(args: argparse.Namespace) -> int:
 def _create(args: argparse.Namespace) -> int:
     on_enqueue = script(args.on_enqueue)
     on_failure = script(args.on_failure)
+    created = True
     with connection.open_client(args) as client:
-        client.create_queue(
-            args.name,
-            on_enqueue=on_enqueue,
-            on_failure=on_failure,
-            visibility_timeout_ms=args.visibility_timeout,
-        )
+        from fila.client.errors import QueueAlreadyExistsError
+
+        try:
+            client.create_queue(
+                args.name,
+                on_enqueue=on_enqueue,
+                on_failure=on_failure,
+                visibility_timeout_ms=args.visibility_timeout,
+            )
+        except QueueAlreadyExistsError:
+            if not args.if_missing:
+                raise
+            created = False
     if args.json:
-        say_json({"queue": args.name, "created": True})
-    else:
+        say_json({"queue": args.name, "created": created})
+    elif created:
         say(f'Created queue "{shown(args.name)}"')
+    else:
+        say(f'Queue "{shown(args.name)}" is there already')
     return 0
 
 

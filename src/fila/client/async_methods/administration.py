@@ -9,6 +9,7 @@ from typing import Any
 from fila.client import calls
 from fila.client.async_methods.shell import AsyncShell
 from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
+from fila.client.errors import QueueAlreadyExistsError
 from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
 
 
@@ -20,11 +21,18 @@ class AsyncAdministration(AsyncShell):
         on_enqueue: str | None = None,
         on_failure: str | None = None,
         visibility_timeout_ms: int = 0,
+        exist_ok: bool = False,
         timeout: float | None = None,
     ) -> str:
-        """Create a queue and its dead letter queue; returns the queue's id."""
+        """Create a queue and its dead letter queue; returns the queue's id. With `exist_ok` one
+        that is there already is left as it is, whatever its hooks are."""
         call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms)
-        return await self._call(call, timeout)
+        try:
+            return await self._call(call, timeout)
+        except QueueAlreadyExistsError:
+            if not exist_ok:
+                raise
+            return name
 
     async def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
         await self._call(calls.delete_queue(queue), timeout)
