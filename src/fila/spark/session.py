@@ -37,6 +37,9 @@ _INTERVAL_S: Final = 0.2
 _SHOWN_LINES: Final = 12
 
 # What every session of ours has; `conf` overrides.
+# Spark carries a condition on with every combination of old and new names of its columns. Reports
+# rename columns often: a filter on their result made the driver run out of memory.
+_PLANNING: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 _CONF: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",  # ours is shorter, and Spark's would go to its log
@@ -47,6 +50,7 @@ _CONF: Final = {
     "spark.sql.ansi.enabled": "true",
     # Spark's old form of a time has no statistics, and few others read it.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    **_PLANNING,
 }
 
 
@@ -141,7 +145,8 @@ def _connect(builder: SparkSession.Builder, remote: str, conf: Mapping[str, str]
     _answers(remote)
     try:
         spark = _configured(builder.remote(remote), conf).getOrCreate()
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        for name, value in (("spark.sql.session.timeZone", "UTC"), *_PLANNING.items()):
+            spark.conf.set(name, value)
         spark.addArtifacts(str(package_zip()), pyfile=True)
         return spark
     except ImportError as error:
