@@ -49,6 +49,12 @@ SWAPS = (
     ("    ring = queue.ring\n", "    ring = queue.ring\n    arrived = ARRIVED[queue]\n"),
     ("                key.deficit = deficit\n", ""),
     (
+        """                    if deficit == key.granted:
+                        key.deficit = 0  # a visit begins with its first message
+""",
+        "",
+    ),
+    (
         """        ring.clock += taken / ring.weight
         ring.visits += 1
         key.deficit = deficit = deficit - taken

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.dashboard.browser import DESK, Watched, chromium, origin_of, watched
+from tests.dashboard.browser import DESK, Watched, origin_of, watched
 from tests.dashboard.traffic import Traffic
 from tests.http.visitor import HttpBroker, Visitor
 
@@ -18,12 +18,6 @@ ROOT = "the-bootstrap-key"
 _names = itertools.count(1)
 
 Open = Callable[..., Watched]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with chromium() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.dashboard.browser import PHONE, chromium, watched
+from tests.dashboard.browser import PHONE, watched
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,12 +52,6 @@ def origin(site: Path) -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as launched:
-        yield launched
 
 
 def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
