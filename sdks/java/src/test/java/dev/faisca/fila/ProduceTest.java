@@ -209,9 +209,17 @@ class ProduceTest {
 
     @Test
     void anInterruptedThreadGetsItsFlagBack() {
-        Thread.currentThread().interrupt();
-        assertThrows(CallInterruptedException.class, () -> client.enqueue(queue, Map.of(), new byte[0]));
-        assertTrue(Thread.interrupted());
+        int interrupted = 0;
+        for (int attempt = 0; attempt < 100 && interrupted == 0; attempt++) {
+            Thread.currentThread().interrupt();
+            try {
+                client.enqueue(queue, Map.of(), new byte[0]); // the answer may be there before it waits
+            } catch (CallInterruptedException e) {
+                interrupted++;
+            }
+            assertTrue(Thread.interrupted());
+        }
+        assertEquals(1, interrupted);
         client.enqueue(queue, Map.of(), new byte[0]);
     }
 }
