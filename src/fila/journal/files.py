@@ -94,9 +94,9 @@ def seal(root: Path, stream: Stream, batches: list[Any]) -> list[Path]:
         if not target.exists():
             hidden = folder / f".{target.name}.{os.getpid()}.tmp"
             _write(rows, hidden)
-            _fsync(hidden)
+            sync(hidden)
             hidden.replace(target)
-            _fsync(folder)
+            sync(folder)
         parts.append(target)
     return parts
 
@@ -213,7 +213,8 @@ def _range(rows: Any) -> str:
     return f"{first:020d}-{last:020d}-{rows.num_rows}"
 
 
-def _fsync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """A file, or what is named in a folder, outlives a power cut from here on."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fila.journal.files import ROW_GROUP, encoding
+from fila.journal.files import ROW_GROUP, encoding, sync
 from fila.spark.events import Part, covering, list_parts, part_of
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ def _write(target: Path, sources: list[Path]) -> dict[str, Any]:
                 waiting = _write_groups(writer, waiting)
         _write_groups(writer, waiting, every=True)
         writer.add_key_value_metadata(schema.metadata)
-    _fsync(hidden)
+    sync(hidden)
     hidden.replace(target)
-    _fsync(target.parent)
+    sync(target.parent)
     return _made(target, len(sources), events, before)
 
 
@@ -156,11 +156,3 @@ def _made(target: Path, parts: int, events: int, bytes_before: int) -> dict[str,
         "bytes_after": target.stat().st_size,
         "part": target.name,
     }
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

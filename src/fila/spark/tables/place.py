@@ -11,6 +11,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fila.journal.files import sync
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -62,7 +64,7 @@ class LocalPlace:
             file.flush()
             os.fsync(file.fileno())
         hidden.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
 
     def names(self, folder: str) -> list[str]:
         try:
@@ -165,11 +167,3 @@ def place_of(root: str, spark: SparkSession | None = None) -> Place:
     if spark is None:
         raise ValueError(f"{root}: only a Spark session can look there")
     return RemotePlace(root, spark)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
