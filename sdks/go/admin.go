@@ -16,6 +16,9 @@ type QueueConfig struct {
 	OnFailure string
 	// VisibilityTimeout is how long a lease lasts; 0 means the broker's default, 30 s.
 	VisibilityTimeout time.Duration
+	// MaxAttempts makes a dead letter of a message that failed so many times, whatever the hook says; 0 is
+	// no limit.
+	MaxAttempts uint32
 }
 
 // QueueInfo is a line of the list of queues.
@@ -67,11 +70,15 @@ func (c *Client) CreateQueue(ctx context.Context, name string, cfg QueueConfig) 
 	if cfg.VisibilityTimeout < 0 {
 		return "", invalid("create queue "+quoted(name), fmt.Errorf("visibility timeout must not be negative, not %v", cfg.VisibilityTimeout))
 	}
+	var maxAttempts *uint32
+	if cfg.MaxAttempts > 0 {
+		maxAttempts = &cfg.MaxAttempts
+	}
 	var reply wire.CreateQueueResult
 	q := query{op: "create queue " + quoted(name), queue: name, subject: "queue " + quoted(name), reply: &reply,
 		body: &wire.CreateQueue{
 			Name: name, OnEnqueue: given(cfg.OnEnqueue), OnFailure: given(cfg.OnFailure),
-			VisibilityTimeoutMs: millis(cfg.VisibilityTimeout),
+			VisibilityTimeoutMs: millis(cfg.VisibilityTimeout), MaxAttempts: maxAttempts,
 		}}
 	if err := c.ask(ctx, q); err != nil {
 		return "", err

@@ -20,6 +20,7 @@ type ConsumeOption func(*consumeConfig)
 type consumeConfig struct {
 	prefetch    int
 	concurrency int
+	heartbeat   bool
 }
 
 // WithPrefetch is how many messages the broker may have delivered without their being settled; from
@@ -181,6 +182,9 @@ func (c *Client) Subscribe(ctx context.Context, queue string, opts ...ConsumeOpt
 	}
 	defer c.calls.leave()
 	s := newStream(c, queue, uint32(cfg.prefetch))
+	if cfg.heartbeat {
+		s.held = map[string]struct{}{}
+	}
 	c.join(s)
 	if l := c.route(queue); !l.subscribe(s) && (l == c.seed || !c.seed.subscribe(s)) {
 		s.fail(c.seed.whyEnded())
@@ -203,6 +207,9 @@ func (c *Client) Subscribe(ctx context.Context, queue string, opts ...ConsumeOpt
 	}
 	if !s.wasOpen() {
 		return nil, s.why()
+	}
+	if cfg.heartbeat {
+		go s.beat()
 	}
 	return &Consumer{stream: s, detach: context.AfterFunc(ctx, s.close)}, nil
 }

@@ -165,11 +165,11 @@ func TestTLSWorksAndItsFailuresAreFastAndClear(t *testing.T) {
 		"TLS":                               {},
 	} {
 		start := time.Now()
-		_, err := fila.Dial(broker.Addr, opts...)
+		_, err := fila.Dial(broker.Addr, append(opts, fila.WithConnectTimeout(time.Minute))...)
 		if !errors.Is(err, fila.ErrConnectFailed) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if time.Since(start) > fila.DefaultConnectTimeout/2 {
+		if time.Since(start) > 30*time.Second {
 			t.Errorf("%s took %v", what, time.Since(start))
 		}
 	}

@@ -42,10 +42,10 @@ func (m *Message) Ack(ctx context.Context) error {
 	return m.settle(ctx, "ack", kindAck, "")
 }
 
-// Nack gives the message back as failed. The queue's on_failure hook sees the reason and decides
-// whether and when it is delivered again.
+// Nack gives the message back as failed. The queue's on_failure hook sees the reason, of which 4,096
+// bytes are sent at most, and decides whether and when it is delivered again.
 func (m *Message) Nack(ctx context.Context, reason string) error {
-	return m.settle(ctx, "nack", kindNack, reason)
+	return m.settle(ctx, "nack", kindNack, clipped(reason))
 }
 
 // Release hands the message back at once, to its old place and without a counted attempt.

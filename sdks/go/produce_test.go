@@ -133,7 +133,11 @@ func TestWhatCannotBeSentIsRefusedBeforeItIs(t *testing.T) {
 			t.Errorf("%s: %v %v", what, results, err)
 		}
 	}
-	if err := client.Nack(soon(t), "q", "id", strings.Repeat("x", 70000)); !errors.Is(err, fila.ErrInvalidArgument) {
+	if err := client.Nack(soon(t), strings.Repeat("q", 65536), "id", ""); !errors.Is(err, fila.ErrInvalidArgument) {
+		t.Errorf("a long name: %v", err)
+	}
+	// A reason is shortened: the broker hears of it.
+	if err := client.Nack(soon(t), "q", "id", strings.Repeat("€", 70000)); !errors.Is(err, fila.ErrQueueNotFound) {
 		t.Errorf("a long reason: %v", err)
 	}
 }

@@ -12,9 +12,10 @@ func (c *Client) Ack(ctx context.Context, queue, id string) error {
 	return single(c.settle(ctx, "ack", kindAck, []ref{{queue, id, ""}}, nil))
 }
 
-// Nack gives a message back as failed; the queue's on_failure hook sees the reason.
+// Nack gives a message back as failed; the queue's on_failure hook sees the reason, of which 4,096 bytes
+// are sent at most.
 func (c *Client) Nack(ctx context.Context, queue, id, reason string) error {
-	return single(c.settle(ctx, "nack", kindNack, []ref{{queue, id, reason}}, nil))
+	return single(c.settle(ctx, "nack", kindNack, []ref{{queue, id, clipped(reason)}}, nil))
 }
 
 // Release hands a message back at once, to its old place and without a counted attempt.
@@ -30,7 +31,7 @@ func (c *Client) AckMany(ctx context.Context, queue string, ids []string) error 
 
 // NackMany gives many messages back as failed, as [Client.AckMany] settles them.
 func (c *Client) NackMany(ctx context.Context, queue string, ids []string, reason string) error {
-	return c.settle(ctx, "nack", kindNack, refsOf(queue, ids, reason), nil)
+	return c.settle(ctx, "nack", kindNack, refsOf(queue, ids, clipped(reason)), nil)
 }
 
 // ReleaseMany hands many messages back, as [Client.AckMany] settles them.

@@ -29,6 +29,7 @@ type stream struct {
 	buffer []*Message
 	head   int
 	again  map[string]*Message // delivered before and not yet read, by id
+	held   map[string]struct{} // with a heart-beat: ids of what is not settled
 	hand   *Message            // what the channel form holds out and nobody has taken
 	open   bool                // it was accepted once
 	ended  bool
@@ -120,6 +121,9 @@ func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 		if m.AttemptCount > 0 {
 			s.again[m.ID] = m
 		}
+		if s.held != nil {
+			s.held[m.ID] = struct{}{}
+		}
 	}
 	// The broker sends more than the credit only when leases ran out, and the oldest unread messages
 	// are those: they belong to somebody else by now.
@@ -141,6 +145,11 @@ func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 func (s *stream) settled(items []item, results []wire.CodeItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held != nil {
+		for n := range results {
+			delete(s.held, items[n].call.refs[items[n].index].id)
+		}
+	}
 	held := s.hand != nil && s.hand.AttemptCount > 0
 	if len(s.again) == 0 && !held {
 		return
@@ -201,6 +210,7 @@ func (s *stream) disconnected() {
 	defer s.mu.Unlock()
 	s.buffer, s.head = nil, 0
 	clear(s.again)
+	clear(s.held)
 }
 
 // joins makes l the stream's link; false if it has ended meanwhile.

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tables
-
 from fila.wire.operation import BOTH, CLIENT, Layout, Notice, Operation, default_of, kind_of
 from fila.wire.operations import ADMINISTRATION, RECORDS, TABLE
 

@@ -82,12 +82,18 @@ def test_a_newcomer_with_little_is_served_though_the_turn_is_full() -> None:
     work = Work(LIMIT)
     rota = Rota(work)
     assert rota.newcomer() == LIMIT
-    work.done = LIMIT
+    work.done = 2 * LIMIT  # as far as one request may fill it
     assert rota.newcomer() == FIRST
-    work.done = LIMIT + RESERVE - 10
+    rota.came(FIRST, RESERVE - 10)
     assert rota.newcomer() == 10
-    work.done = LIMIT + RESERVE
+    rota.came(10, 10)
     assert rota.newcomer() <= 0
+    rota.begin()
+    assert rota.newcomer() == FIRST
+    work.done = 0
+    rota.came(rota.newcomer(), LIMIT)
+    work.done = LIMIT
+    assert rota.newcomer() == FIRST, "who had room took nothing of the reserve"
 
 
 def test_who_leaves_is_not_served() -> None:

@@ -20,7 +20,7 @@ from tests.e2e.process import wait_until
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RealBroker]:
-    with broker() as running:
+    with broker({"connection.max_message_size": 64 * 1024 * 1024}) as running:  # the default is 32
         yield running
 
 

@@ -15,6 +15,7 @@ from fila.client.batching import ENOUGH, Collector, Item
 from fila.client.options import Options, check_prefetch
 from fila.client.outgoing import CHUNK_MESSAGES, chunks
 from fila.client.reconnect import Backoff
+from fila.client.sender import _shortened
 from fila.client.ticket import Tally, Ticket
 from fila.wire import errors as codes
 from fila.wire import opcodes as op
@@ -236,3 +237,17 @@ def test_importing_the_client_loads_nothing_it_does_not_need() -> None:
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert done.stdout == "[]\n[]\n", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ("short", b"short"),
+        ("x" * 4096, b"x" * 4096),
+        ("x" * 4097, b"x" * 4096),
+        ("€" * 70_000, "€".encode() * 1365),  # no half characters
+        ("\ud800", b"?"),
+    ],
+)
+def test_what_a_nack_says_is_cut_to_what_can_be_sent(said: str, sent: bytes) -> None:
+    assert _shortened(said) == sent

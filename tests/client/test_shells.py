@@ -385,8 +385,8 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
         }
 
     sync, aio = shape(FilaClient), shape(AsyncFilaClient)
-    assert sync.pop("consume") == ["queue", "prefetch", "timeout"]
-    assert aio.pop("consume") == ["queue", "prefetch"]
+    assert sync.pop("consume") == ["queue", "prefetch", "heartbeat", "timeout"]
+    assert aio.pop("consume") == ["queue", "prefetch", "heartbeat"]
     assert sync == aio
 
 

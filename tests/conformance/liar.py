@@ -63,6 +63,14 @@ def _swallow(request: Json, response: Json) -> Json:
     return response
 
 
+def _always_drained(request: Json, response: Json) -> Json:
+    return {"id": response["id"], "ok": {}} if request["op"] == "drain" else response
+
+
+def _one_too_many(answer: Json) -> Json:
+    return {"results": [*answer["results"], {"message_id": str(uuid4())}]}
+
+
 def _anonymous(request: Json, response: Json) -> Json:
     if "error" in response:
         error = {**response["error"], "code": "InternalError"}
@@ -164,6 +172,8 @@ FAULTS: dict[str, Callable[[Json, Json], Json]] = {
     "everything-retryable": _retry_all,
     "errors-without-text": _without_text,
     "partial-failure-hidden": _only("enqueue_many", _all_good),
+    "drain-always-done": _always_drained,
+    "one-result-too-many": _only("enqueue_many", _one_too_many),
     "attempts-not-told": _only("next", _first_attempt),
     "yields-what-was-acked": _YieldAgain(),
     "trace-not-read": _only("next", _without_trace),

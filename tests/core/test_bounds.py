@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 from fila.core import rows
 from fila.core.command import AckBatch, Consume, HandBack, Leave, Release, ReleaseBatch
 from fila.core.command import Lease as LeaseCommand
 from fila.core.lane import LANE_PARKED
+from fila.core.purging import Purgeable
 from fila.core.rejection import OK
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
@@ -166,7 +168,7 @@ def test_a_step_of_a_redrive_looks_at_the_oldest_lanes_alone() -> None:
 
 
 def test_a_redrive_looks_at_many_lanes_over_several_turns_before_its_first_step() -> None:
-    turns = dead_letters(50, Settings(redrive_lanes=20))
+    turns = dead_letters(50, Settings(job_lanes=20))
     done: list[int] = []
     turns.driven.begin(turns.now)
     turns.driven.redrive("q.dlq", 0, done.append)
@@ -176,6 +178,42 @@ def test_a_redrive_looks_at_many_lanes_over_several_turns_before_its_first_step(
         moved.append(turns.queue("q.dlq").counters.redriven)
         turns.one_pass()
     assert moved == [0, 0] and done == [50]
+
+
+def test_a_purge_looks_at_many_lanes_over_several_turns_before_its_first_step() -> None:
+    turns = Turns(Settings(job_lanes=20, purge_lanes=5))
+    turns.create("q")
+    ids = [turns.enqueue("q", b"k%d" % key)[0] for key in range(50)]
+    turns.consume("q", prefetch=10)
+    turns.ack("q", ids[:5])
+    done: list[int] = []
+    turns.driven.begin(turns.now)
+    turns.driven.purge("q", None, "ops", done.append)
+    turns.driven.apply(turns.messages("q", b"late"))
+    turns.driven.end()
+    purged = [turns.queue("q").counters.purged]
+    while not done:
+        turns.one_pass()
+        purged.append(turns.queue("q").counters.purged)
+    assert purged[:3] == [0, 0, 0] and done == [40 - 5] and len(purged) == 3 + 50 // 5 - 1
+    assert turns.queue("q").pending == 1, "what came later stays"
+
+
+def test_a_purge_lets_go_of_lanes_as_it_takes_them() -> None:
+    turns = Turns()
+    turns.create("q")
+    for key in range(50):
+        turns.enqueue("q", b"k%d" % key)
+    lanes = [lane for key in turns.queue("q").keys.values() for lane in key.lanes.values()]
+    before = [sys.getrefcount(lanes[at]) for at in range(50)]
+    found = turns.machine.purgeable("q", None)
+    assert isinstance(found, Purgeable)
+    while not found.complete:
+        found.gather(20)
+    assert [sys.getrefcount(lanes[at]) for at in range(50)] == [count + 1 for count in before]
+    assert [key for key, _ in found.take(10)] == [b"k%d" % key for key in range(10)]
+    assert found.left == 40
+    assert [sys.getrefcount(lanes[at]) for at in range(9)] == before[:9], "but for the last one"
 
 
 def test_jobs_take_turns_however_many_there_are() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,7 @@ from fila.core.browse import (
     BROWSE_DELAYED,
     BROWSE_LEASED,
     BROWSE_READY,
+    STEP_LANES,
     Seen,
     Snapshot,
     count,
@@ -16,12 +19,29 @@ from fila.core.browse import (
 )
 from fila.core.command import Lease, Nack, Release
 from fila.core.entry import message_id, ready_ns
-from fila.core.rejection import Rejection
+from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import RETRY_NOW
+from fila.core.view import Browsing
 from tests.core.turn import MS, Turns
 
 MANY = 1 << 40
+
+
+def drained(steps: Generator[int, None, Browsing | Rejection] | Rejection) -> object:
+    """What the steps end with."""
+    assert not isinstance(steps, Rejection)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def frozen(steps: Generator[int, None, Browsing | Rejection] | Rejection) -> Browsing:
+    found = drained(steps)
+    assert isinstance(found, Browsing)
+    return found
 
 
 def opened(turns: Turns, queue: str = "q") -> Snapshot:
@@ -150,7 +170,46 @@ def test_a_key_in_more_lanes_than_a_reply_can_count_is_refused_and_the_queue_is_
     refused = view.browse("q", b"k", 1)
     assert isinstance(refused, Rejection)
     assert "4 lanes" in refused.message and "browse the whole queue" in refused.message
-    whole = view.browse("q", None, 1)
-    assert not isinstance(whole, Rejection) and whole.messages == 5
-    one = view.browse("q", b"other", 1)
-    assert not isinstance(one, Rejection) and len(one.ranges) == 1
+    whole = frozen(view.browse("q", None, 1))
+    assert whole.messages == 5
+    one = frozen(view.browse("q", b"other", 1))
+    assert len(one.ranges) == 1
+
+
+def test_ranges_of_many_lanes_are_found_in_steps_whatever_happens_between_them() -> None:
+    turns = Turns(Settings(idle_lanes=1))
+    turns.create("q")
+    total = 3 * STEP_LANES + 10
+    ids = [turns.enqueue("q", b"k%d" % at)[0] for at in range(total)]
+    steps = turns.machine.view.browse("q", None, 7)
+    assert not isinstance(steps, Rejection)
+    looked = [next(steps)]
+    turns.consume("q", prefetch=40)
+    turns.ack("q", ids[:30])  # their lanes are forgotten
+    turns.enqueue("q", b"new")
+    while True:
+        try:
+            looked.append(next(steps))
+        except StopIteration as end:
+            found = end.value
+            break
+    assert isinstance(found, Browsing) and found.messages == total
+    assert max(looked) <= STEP_LANES and len(looked) == 6
+    assert [end for _, end in found.ranges[:-1]] == [start for start, _ in found.ranges[1:]]
+    pages = [found.snapshot.page(*one, BROWSE_ALL, MANY, MANY) for one in found.ranges]
+    seen = [message_id(one.entry) for page in pages for one in page.messages]
+    assert sorted(seen) == sorted(ids), "as of the moment it was asked for"
+    assert max([len(page.messages) for page in pages]) < total // 3
+
+
+def test_a_queue_that_is_deleted_while_it_is_frozen_is_not_found() -> None:
+    turns = Turns()
+    turns.create("q")
+    for at in range(STEP_LANES):
+        turns.enqueue("q", b"k%d" % at)
+    steps = turns.machine.view.browse("q", None, 7)
+    assert not isinstance(steps, Rejection)
+    next(steps)
+    turns.delete("q")
+    refused = drained(steps)
+    assert isinstance(refused, Rejection) and refused.code == QUEUE_NOT_FOUND

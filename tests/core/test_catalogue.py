@@ -132,6 +132,11 @@ def test_a_visibility_timeout_beyond_a_week_is_refused() -> None:
     assert "too long" in reply.message
 
 
+def test_more_attempts_than_a_queue_may_allow_are_refused() -> None:
+    assert "1000000" in refusal(Turns(), CreateQueue("q", max_attempts=1_000_001)).message
+    assert Turns().turn(CreateQueue("q", max_attempts=1_000_000)).replies == [None]
+
+
 def test_a_refused_queue_leaves_nothing_behind() -> None:
     turns = Turns()
     outcome = turns.turn(CreateQueue("q", visibility_ms=5), CreateQueue(""))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -348,3 +350,71 @@ def test_a_weight_beyond_the_limit_counts_as_the_limit_and_a_lower_limit_as_soon
     assert b"".join(outcome.keys()) == b"aaabaaab"
     again = turns.restart(settings=Settings(weight_max=2))
     assert again.queue("q").keys[b"a"].weight == 2
+
+
+class StubLane:
+    """A lane, as far as its key looks."""
+
+    def __init__(self, number: int, stamp: int) -> None:
+        self.number = number
+        self.stamp = stamp
+        self.stands = self.lost_since = self.head_active_ns = 0
+
+    def head_stamp(self) -> int:
+        return self.stamp
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 30)), max_size=120),
+    bulk=st.booleans(),
+)
+def test_the_lane_with_the_oldest_head_is_the_candidate_whatever_came_and_went(
+    steps: list[tuple[int, int]], bulk: bool
+) -> None:
+    key = FairnessKey(b"k")
+    lanes: list[Any] = [StubLane(number, number) for number in range(12)]
+    standing: dict[int, Any] = {}
+    if bulk:
+        standing = dict(enumerate(lanes))
+        key.add_lanes(lanes, 0)
+    for number, stamp in steps:
+        lane = lanes[number]
+        if number in standing and key.lane is lanes[number] and stamp % 2:
+            lanes[number].stamp = stamp
+            key.reorder(0)
+        elif number in standing:
+            del standing[number]
+            key.drop_lane(lane, 0)
+        else:
+            lane.stamp = stamp
+            standing[number] = lane
+            key.add_lane(lane, 0)
+        stamps = [one.stamp for one in standing.values()]
+        assert (key.lane.head_stamp() if key.lane else None) == min(stamps, default=None)
+        others = sorted([one.number for one in key.standing()])
+        own = [] if key.lane is None else [key.lane.number]
+        assert sorted([*others, *own]) == sorted(standing)
+        assert bool(key.others) == bool(others)
+    key.drop_lanes(0)
+    assert key.lane is None and not key.others
+
+
+def test_a_lane_of_many_comes_and_goes_without_a_look_at_the_others() -> None:
+    key = FairnessKey(b"k")
+    lanes: list[Any] = [StubLane(number, number) for number in range(2_000)]
+    key.add_lanes(lanes, 0)
+    compared = 0
+
+    class Stamp(int):
+        def __lt__(self, other: int) -> bool:
+            nonlocal compared
+            compared += 1
+            return int(self) < other
+
+    for round in range(5):
+        for lane in reversed(lanes[1:]):
+            key.drop_lane(lane, 0)
+            lane.stamp = Stamp(lane.number + round)
+            key.add_lane(lane, 0)
+            assert len(key.others) <= 2 * (len(lanes) + 64)
+    assert compared < 5 * 2_000 * 50, "a few steps of a heap for each, and a sweep now and then"

@@ -197,7 +197,7 @@ def test_the_last_page_lifts_the_horizon() -> None:
 def test_leased_messages_are_not_paged_in_again() -> None:
     lane = lane_of()
     lane.horizon = entry(1)[0]
-    lease = Lease(1, None, START, [])
+    lease = Lease(1, lane.queue, None, START, [])
     lane.queue.leased[id_of(3)] = (lease, lane, entry(3)[0], 4)
     page(lane, [row(2), row(3), row(4)], complete=True)
     assert stamps(lane.window) == [2, 4]

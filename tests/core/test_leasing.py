@@ -494,3 +494,55 @@ def test_a_batch_all_of_whose_messages_are_acked_while_it_is_filled_leaves_no_ro
     assert (outcome.ids("c"), more) == (ids[1:2], True)  # so the batch is still being filled
     assert turns.rows(rows.STATE, rows.OPEN_BATCH_PREFIX) == []
     assert turns.restart().queue("q").lease_batches == {}
+
+
+def test_an_open_batch_is_told_in_parts_of_so_many_messages() -> None:
+    turns = Turns(Settings(tell_messages=5, delivery_messages=2))
+    turns.create("q")
+    ids = turns.enqueue("q", count=21)
+    turns.turn(ask(count=21))
+    told: list[list[bytes]] = []
+    opened = after = 0
+    while not told or after:
+        command = ask(count=0, request=2 + len(told))._replace(opened=opened, after=after)
+        (part,) = turns.turn(command).batches_leased
+        assert (part.again, part.messages) == (True, 21)
+        told.append([message_id(entry) for entry in part.entries])
+        opened, after = part.opened, part.rest
+    assert [len(one) for one in told] == [6, 6, 6, 3]
+    assert [id for part in told for id in part] == ids
+
+
+def test_a_part_is_no_larger_than_so_many_bytes_and_one_lease() -> None:
+    turns = Turns(Settings(tell_bytes=300, delivery_messages=1))
+    turns.create("q")
+    command = turns.messages("q", count=6)
+    turns.turn(command._replace(bodies=[b"\0\0" + b"x" * 98] * 6))
+    turns.turn(ask(count=6))
+    (part,) = turns.turn(ask(request=2)).batches_leased
+    assert len(part.entries) == 3 and part.rest
+
+
+def test_what_was_finished_between_two_parts_is_not_told_any_more() -> None:
+    turns = Turns(Settings(tell_messages=2, delivery_messages=2))
+    turns.create("q")
+    ids = turns.enqueue("q", count=6)
+    turns.turn(ask(count=6))
+    (part,) = turns.turn(ask(request=2)).batches_leased
+    turns.ack("q", ids[2:5])
+    command = ask(count=0, request=3)._replace(opened=part.opened, after=part.rest)
+    (part,) = turns.turn(command).batches_leased
+    assert got([part]) == [ids[5:]] and part.rest == 0
+
+
+def test_no_part_is_told_of_another_batch_of_the_same_name() -> None:
+    turns = Turns(Settings(tell_messages=2, delivery_messages=2))
+    turns.create("q")
+    turns.enqueue("q", count=6)
+    turns.turn(ask(count=6))
+    (part,) = turns.turn(ask(request=2)).batches_leased
+    turns.turn(ReleaseBatch("q", "s/0"))
+    turns.turn(ask(count=6, request=3))
+    command = ask(count=0, request=4)._replace(opened=part.opened, after=part.rest)
+    (refused,) = turns.turn(command).replies
+    assert isinstance(refused, Rejection) and refused.code == BATCH_NOT_FOUND

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from fila.core import rows
 from fila.core.command import Enqueue
-from fila.core.ledger import ROWS_MAX
+from fila.core.ledger import ROWS_MAX, STEP_MENTIONS, close_batch
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment
 from tests.core.turn import SECOND, Turns
@@ -140,6 +142,48 @@ def test_a_restart_reads_a_few_mentions_per_lane_and_not_every_turn_of_the_past(
     for _ in range(400):
         turns.turn(many_keys(turns, lanes))
     assert sum(len(one.lanes) for one in records(turns, "q")) <= 8 * len(lanes) + 8_192
+
+
+def test_lanes_that_were_forgotten_are_let_go_of_in_some_records_with_each_turn() -> None:
+    turns = Turns(Settings(idle_lanes=1))
+    turns.create("q")
+    group = turns.queue("q").group
+    ids: list[bytes] = []
+    for start in range(0, 12_000, 1_000):
+        command = many_keys(turns, list(range(start, start + 1_000)))
+        turns.turn(command)
+        ids += command.ids
+    turns.consume("q", prefetch=65_535)
+    held = [_lanes_in_records(turns)]
+    for start in range(0, 12_000, 500):
+        turns.ack("q", ids[start : start + 500])
+        held.append(_lanes_in_records(turns))
+    while group.uncleared:
+        turns.enqueue("q")
+        held.append(_lanes_in_records(turns))
+    gone = [before - after for before, after in pairwise(held)]
+    # Cleared and folded, each up to one record more; a turn here touches 500 lanes.
+    assert held[-1] < held[0] // 4 and max(gone) <= 2 * (STEP_MENTIONS + 1_024) + 2 * 500
+    assert sum(one > 0 for one in gone) > 4
+    assert counts(turns.restart()) == counts(turns)
+
+
+def test_records_beyond_the_limit_are_folded_over_several_turns() -> None:
+    turns = Turns()
+    turns.create("q")
+    for _ in range(8):
+        turns.turn(many_keys(turns, list(range(4_000))))
+    group = turns.queue("q").group
+    left = [group.mentions]
+    for _ in range(10):
+        close_batch(group, turns.now, 10)  # as when most of its keys have gone
+        left.append(group.mentions)
+    folded = [before - after for before, after in pairwise(left)]
+    assert left[-1] == 0 and max(folded) == 4_000, "one of these records with each turn"
+
+
+def _lanes_in_records(turns: Turns) -> int:
+    return sum([len(mentioned) for _, _, mentioned in turns.queue("q").group.records])
 
 
 @hypothesis_settings(max_examples=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fila.core import effect, rows
 from fila.core.command import PauseKey, Purge
-from fila.core.purging import Purgeable
+from fila.core.purging import LaneName, Purgeable
 from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
 from fila.core.row_batch import DELETE_MESSAGE, DELETE_RANGE
 from fila.core.settings import Settings
@@ -18,10 +18,17 @@ def queue(settings: Settings | None = None) -> Turns:
     return turns
 
 
-def purge(turns: Turns, key: bytes | None = None) -> Outcome:
+def named(turns: Turns, key: bytes | None) -> tuple[Purgeable, list[LaneName]]:
+    """What a purge would empty, and all of its lanes."""
     found = turns.machine.purgeable("q", key)
     assert isinstance(found, Purgeable)
-    return turns.turn(Purge("q", found.lanes, key is None, "ada", found.next_lane))
+    found.gather(1 << 62)
+    return found, found.take(found.left)
+
+
+def purge(turns: Turns, key: bytes | None = None) -> Outcome:
+    found, lanes = named(turns, key)
+    return turns.turn(Purge("q", lanes, key is None, "ada", found.next_lane))
 
 
 def purged(outcome: Outcome) -> int:
@@ -106,16 +113,15 @@ def test_a_lane_made_again_between_two_steps_neither_stays_nor_takes_others_with
     turns.consume("q", "x", prefetch=8)
     turns.ack("q", of_b)
     turns.leave("q", "x", release=True)
-    found = turns.machine.purgeable("q", None)
-    assert isinstance(found, Purgeable)
-    assert [lane[0] for lane in found.lanes] == [b"a", b"b", b"c", b"d"]
+    found, lanes = named(turns, None)
+    assert [lane[0] for lane in lanes] == [b"a", b"b", b"c", b"d"]
     # The first step lets a rest, so that b is forgotten. New lanes come, b among them.
-    turns.turn(Purge("q", found.lanes[:1], True, "ada", found.next_lane))
+    turns.turn(Purge("q", lanes[:1], True, "ada", found.next_lane))
     assert b"b" not in turns.queue("q").keys
     (kept,) = turns.enqueue("q", b"new")
     turns.enqueue("q", b"b", count=2)
     (late,) = turns.enqueue("q", b"newer")
-    outcome = turns.turn(Purge("q", found.lanes[1:], True, "ada", found.next_lane))
+    outcome = turns.turn(Purge("q", lanes[1:], True, "ada", found.next_lane))
     assert purged(outcome) == 6
     assert [key[rows.ID_AT :] for key, _ in turns.rows(rows.MESSAGES)] == [kept, late]
     assert turns.restart().drain("q").ids() == [kept, late]
@@ -132,10 +138,9 @@ def test_messages_that_arrive_after_a_purge_stand_in_order_and_are_delivered() -
 def test_an_enqueue_in_the_same_turn_before_the_purge_goes_with_it() -> None:
     turns = queue()
     turns.enqueue("q", b"a")
-    found = turns.machine.purgeable("q", None)
-    assert isinstance(found, Purgeable)
+    _, lanes = named(turns, None)
     before, after = turns.messages("q", b"a", count=2), turns.messages("q", b"a", count=2)
-    outcome = turns.turn(before, Purge("q", found.lanes, True), after)
+    outcome = turns.turn(before, Purge("q", lanes, True), after)
     assert outcome.replies == [None, 3, None]
     assert turns.restart().drain("q").ids() == after.ids
 
@@ -144,10 +149,9 @@ def test_a_page_read_in_the_turn_of_the_purge_does_not_bring_its_rows_back() -> 
     turns = queue(Settings(window_messages=1, page_messages=1))
     turns.enqueue("q", b"a", count=3, delay_ms=60_000)  # their rows stand behind everything else
     turns.consume("q")
-    found = turns.machine.purgeable("q", None)
-    assert isinstance(found, Purgeable)
+    _, lanes = named(turns, None)
     fresh = turns.messages("q", b"a", count=4)
-    outcome = turns.turn(Purge("q", found.lanes, True), fresh)
+    outcome = turns.turn(Purge("q", lanes, True), fresh)
     assert outcome.ids() == fresh.ids
     assert turns.queue("q").pending == 0
     assert turns.wait(120 * SECOND).ids() == []

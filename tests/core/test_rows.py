@@ -116,9 +116,22 @@ def test_a_lease_comes_back_as_it_was_stored(
     assert row == (expires, leased, consumer, [key[4:] for key in keys])
 
 
-@given(st.builds(QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT))
+@given(st.builds(QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32))
 def test_a_queue_comes_back_as_it_was_stored(row: QueueRow) -> None:
     assert rows.read_queue(rows.queue_row(row)) == row
+
+
+def test_a_queue_of_the_first_version_is_read() -> None:
+    row = QueueRow(3, 3, 30_000, 7, "return {}", None)
+    first = b"\x01" + rows.queue_row(row)[1:-1]  # without the count of its settings
+    assert rows.read_queue(first) == row
+
+
+def test_a_queue_with_a_setting_of_a_later_day_is_refused() -> None:
+    value = rows.queue_row(QueueRow(1, 1, 1, 1, None, None))
+    later = value[:-1] + b"\x01" + b"\xfe" + b"\0" * 8
+    with pytest.raises(CorruptRowError, match="does not know"):
+        rows.read_queue(later)
 
 
 def test_an_empty_script_is_not_the_same_as_none() -> None:

@@ -47,9 +47,10 @@ def test_the_state_of_a_key_is_the_first_thing_that_keeps_it_from_going() -> Non
     ready, short, paused = view.keys("q", names)
     assert (ready.state, short.state, paused.state) == (KEY_IDLE, KEY_THROTTLED, KEY_PAUSED)
     assert (ready.leased, short.leased, short.throttled) == (1, 1, 2)
-    assert view.throttled() == {"q": 2}
-    assert view.bucket_names("q", None) == view.bucket_names("q", b"short") == [b"t"]
-    assert view.bucket_names("q", b"ready") == []
+    assert view.throttled(view.all_bucket_names()) == {"q": 2}
+    assert view.bucket_names("q", view.key_names("q")) == [b"t"]
+    assert view.bucket_names("q", [b"short"]) == [b"t"]
+    assert view.bucket_names("q", [b"ready"]) == []
     bucket = view.buckets([b"t", b"none"])[b"t"]
     assert (bucket.waiting_lanes, bucket.waiting_messages, bucket.passed) == (1, 2, 1)
 
@@ -94,7 +95,7 @@ def test_config_is_seen_as_it_stands_and_cannot_be_written() -> None:
 
 def test_a_queue_that_is_not_there_cannot_be_browsed_or_listed() -> None:
     view = Turns().machine.view
-    for found in (view.browse("nowhere", None, 1), view.open_batches("nowhere", 1)):
+    for found in (view.browse("nowhere", None, 1), view.open_batches("nowhere", 1, 1)):
         assert isinstance(found, Rejection) and found.code == QUEUE_NOT_FOUND
 
 

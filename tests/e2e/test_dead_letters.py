@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from fila.wire import errors
 from tests.e2e.peer import Peer
 from tests.e2e.process import wait_until
@@ -53,11 +55,19 @@ def test_a_dead_letter_keeps_its_id_content_and_attempts(peer: Peer, queue: str)
     peer.nack(queue, id, error="fatal: no such account")
     dead = peer.take_one(peer.consume(queue + ".dlq"))
     assert (dead.id, dead.queue, dead.attempts) == (id, queue + ".dlq", 2)
-    assert (dead.fairness_key, dead.headers, dead.payload) == (
+    assert (dead.fairness_key, dead.payload, dead.headers.pop("tenant")) == (
         "acme",
-        {"tenant": "acme"},
         b"poison",
+        "acme",
     )
+    died_ms = int(dead.headers.pop("fila.dead.at_ms"))
+    assert abs(died_ms - time.time() * 1000) < 60_000
+    assert dead.headers == {
+        "fila.dead.reason": "hook",
+        "fila.dead.error": "fatal: no such account",
+        "fila.dead.attempts": "2",
+        "fila.dead.queue": queue,
+    }
     assert peer.ack(queue, id) == [errors.MESSAGE_NOT_FOUND]
     assert peer.ack(queue + ".dlq", id) == [errors.OK]
 

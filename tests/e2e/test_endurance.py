@@ -169,7 +169,8 @@ def connects(broker: Broker) -> bool:
 
 
 def test_a_message_of_50_mib_travels_whole(own_broker: Make) -> None:
-    with own_broker() as broker, broker.peer() as peer:
+    told = {"connection.max_message_size": 64 * MiB}  # more than the default
+    with own_broker(settings=told) as broker, broker.peer() as peer:
         peer.create_queue("orders")
         payload = random.Random(1).randbytes(50 * MiB)
         [id] = peer.enqueue("orders", payload, headers={"size": "50 MiB"})

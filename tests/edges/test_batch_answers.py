@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from fila.core.settings import Settings
 from fila.edges.limits import ConnectionLimits
 from fila.wire import bodies, errors, layouts, message_codec
 from fila.wire import opcodes as op
+from fila.wire.forms import ARROW
 from tests.broker.turns import Bench, DelayingCommitter
 from tests.edges.wires import Wire
 
@@ -155,3 +158,78 @@ def test_what_all_are_being_told_is_bounded_while_commits_are_slow() -> None:
     assert len(bench.broker.telling) == 7  # three are read, and wait for their commit
     settle()
     assert [len(leased(one)) for one in others] == [1] * 10
+
+
+PARTS = Settings(tell_messages=8, delivery_messages=4)
+
+
+def in_parts(wire: Wire, request: bodies.LeaseBatch) -> tuple[bodies.LeaseBatchResult, int]:
+    """The answer, and how many pings of another client were answered before it."""
+    other = Wire(wire.bench, limits=LIMITS)
+    wire.send(request, request_id=7)
+    rounds = 0
+    while not (found := leased(wire)):
+        other.send(bodies.Ping(), request_id=rounds)
+        wire.bench.loop.step()
+        wire.bench.loop.step()
+        assert other.received() == [(op.PONG, rounds)], "others are answered with the next commit"
+        rounds += 1
+        assert rounds < 1_000
+    return found[0], rounds
+
+
+def test_a_large_batch_is_read_and_told_in_parts_and_answered_once() -> None:
+    wire = filled(100, Bench(settings=PARTS))
+    wire.send(bodies.LeaseBatch("q", "s/0", 100, form=2))
+    wire.settle()
+    (counted,) = leased(wire)
+    found, rounds = in_parts(wire, AGAIN)
+    ids = [item[0] for item in message_codec.decode_delivery(found.body)]
+    assert (counted.messages, found.messages, found.again) == (100, 100, True)
+    assert ids == sorted(set(ids)) and len(ids) == 100 and rounds >= 100 // 8 - 1
+
+
+def test_the_same_as_arrow_is_a_stream_of_several_record_batches() -> None:
+    wire = filled(100, Bench(settings=PARTS))
+    wire.send(bodies.LeaseBatch("q", "s/0", 100, form=2))
+    wire.settle()
+    leased(wire)
+    found, rounds = in_parts(wire, AGAIN._replace(form=ARROW))
+    batches = list(pa.ipc.open_stream(found.body))
+    assert found.messages == 100 and max([len(one) for one in batches]) <= 8 + 4
+    ids = pa.Table.from_batches(batches)["message_id"].to_pylist()
+    assert len(set(ids)) == 100 and rounds >= 100 // 8 - 1
+
+
+def test_a_batch_that_ends_while_it_is_told_is_refused() -> None:
+    wire = filled(100, Bench(settings=PARTS))
+    wire.send(bodies.LeaseBatch("q", "s/0", 100, form=2))
+    wire.settle()
+    leased(wire)
+    other = Wire(wire.bench, limits=LIMITS)
+    wire.send(AGAIN, request_id=7)
+    for _ in range(6):
+        wire.bench.loop.step()
+    assert wire.frames() == []
+    other.send(bodies.AckBatch("q", "s/0"))
+    other.settle()
+    ((opcode, request_id, body),) = wire.frames()
+    assert (opcode, request_id) == (op.ERROR, 7)
+    assert layouts.decode(bodies.Error, body).code == errors.BATCH_NOT_FOUND
+    assert len(wire.bench.broker.telling) == 0
+    assert in_parts(wire, bodies.LeaseBatch("q", "s/1", 1))[0].messages == 0
+
+
+def test_a_connection_that_ends_while_it_is_told_leaves_nothing_behind() -> None:
+    wire = filled(100, Bench(settings=PARTS))
+    wire.send(bodies.LeaseBatch("q", "s/0", 100, form=2))
+    wire.settle()
+    gone = Wire(wire.bench, limits=LIMITS)
+    gone.send(AGAIN, request_id=7)
+    for _ in range(6):
+        wire.bench.loop.step()
+    gone.connection.connection_lost(None)
+    wire.settle()
+    assert len(wire.bench.broker.telling) == 0
+    found, _ = in_parts(wire, AGAIN)
+    assert found.messages == 100

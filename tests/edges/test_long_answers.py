@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from uuid import UUID
 
 from fila.broker import stepping
+from fila.core.rows import MESSAGES
 from fila.core.settings import Settings
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
@@ -141,3 +144,53 @@ def test_steps_without_a_connection_take_their_turns_and_one_that_breaks_off_cos
     assert sorted(done) == ["a"] * 4 + ["b"] * 4 + ["broken"] * 2
     assert done.index("b") < 4, "none is first served to its end"
     assert bench.faults == [] and not bench.broker.rota.waiting
+
+
+def test_why_a_queue_of_many_keys_waits_is_told_in_steps() -> None:
+    wire = wire_with(Settings(turn_work=WORK), "a")
+    fill(wire, MANY, keys=True)
+    request = bodies.Explain("a", keys_max=500)
+    found, rounds = answered_beside_others(wire, request, bodies.ExplainResult)
+    document = json.loads(found.document)
+    assert [one["key"] for one in document["keys"]] == [f"k{at:05}" for at in range(500)]
+    assert rounds >= (MANY // 512 + 500 // 32) // 2, "one or two steps in a round"
+    whole = wire.bench.broker.machine.view.explain("a", None, None, 500)
+    assert isinstance(whole, dict) and whole["keys"] == document["keys"]
+
+
+def test_all_queues_in_short_are_told_in_steps() -> None:
+    wire = wire_with(Settings(turn_work=WORK), *[f"q{at:04}" for at in range(MANY)])
+    found, rounds = answered_beside_others(wire, bodies.Explain(""), bodies.ExplainResult)
+    names = [one["queue"] for one in json.loads(found.document)["queues"]]
+    assert names == sorted(names) and len(names) == 2 * MANY
+    assert rounds > 2 * MANY // stepping.STEP_ITEMS
+
+
+def test_a_message_is_looked_for_in_steps_and_a_search_in_vain_is_refused() -> None:
+    wire = wire_with(Settings(turn_work=WORK), "a")
+    fill(wire, 3 * MANY, keys=True)
+    stored = wire.bench.store.scan(MESSAGES, b"", b"\xff" * 40, 1 << 62, 1 << 62)
+    last = str(UUID(bytes=max([key[-16:] for key, _ in stored])))
+    request = bodies.Explain("a", None, last)
+    found, rounds = answered_beside_others(wire, request, bodies.ExplainResult)
+    assert json.loads(found.document)["message"]["id"] == last and rounds > 3
+    wire.send(bodies.Explain("a", None, str(UUID(int=1))), request_id=9)
+    wire.settle()
+    ((opcode, request_id, body),) = wire.frames()
+    assert (opcode, request_id) == (op.ERROR, 9)
+    assert layouts.decode(bodies.Error, body).code == errors.MESSAGE_NOT_FOUND
+
+
+def test_a_queue_that_is_deleted_while_it_is_explained_is_not_found() -> None:
+    wire = wire_with(Settings(turn_work=WORK), "a")
+    fill(wire, MANY, keys=True)
+    other = Wire(wire.bench)
+    wire.send(bodies.Explain("a", keys_max=1_000), request_id=9)
+    for _ in range(6):
+        wire.bench.loop.step()
+    assert wire.frames() == []
+    other.send(bodies.DeleteQueue("a"), request_id=1)
+    wire.settle()
+    ((opcode, request_id, body),) = wire.frames()
+    assert (opcode, request_id) == (op.ERROR, 9)
+    assert layouts.decode(bodies.Error, body).code == errors.QUEUE_NOT_FOUND

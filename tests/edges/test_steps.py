@@ -196,3 +196,31 @@ def test_a_client_that_waits_for_its_turn_is_read_only_up_to_a_bound() -> None:
     wire.settle()
     assert wire.transport.reading
     assert [request for _, request in wire.received()] == list(range(7, number))
+
+
+def test_a_ping_does_not_wait_behind_many_connections_with_whole_requests() -> None:
+    wire = wire_with("a")
+    crowd = [Wire(wire.bench) for _ in range(8)]
+    other = Wire(wire.bench)
+    for one in crowd:
+        send(one, op.ENQUEUE, enqueue(*["a"] * 2 * WORK), 7)  # the largest that is done at once
+    rounds = 0
+    while not crowd[-1].received():
+        other.send(PING, request_id=rounds)
+        wire.bench.loop.step()
+        wire.bench.loop.step()
+        assert other.received() == [(op.PONG, rounds)], "others are answered with the next commit"
+        rounds += 1
+    assert rounds >= 3
+
+
+def test_requests_that_read_single_messages_fill_a_turn_sooner() -> None:
+    wire = wire_with("a")
+    send(wire, op.ENQUEUE, enqueue(*["a"] * WORK), 6)
+    ids = ids_of(wire, "a", WORK)
+    before = len(wire.bench.committer.commits)
+    body = [message_codec.encode_acks([(queue_field(b"a"), id)]) for id in ids]
+    wire.send_bytes(b"".join([encode_frames(op.RELEASE, at, one) for at, one in enumerate(body)]))
+    wire.settle()
+    assert wire.bench.broker.machine.state.queues["a"].counters.released == WORK
+    assert len(wire.bench.committer.commits) - before >= 5, "five of work each"

@@ -22,6 +22,8 @@ from fila.wire import bodies, layouts
 from fila.wire.frames import FrameDecoder, encode_frames
 from tests.broker.turns import Bench, CountingCommitter
 
+FRAME_BYTES = 16_384
+
 
 def sessions_of(bench: Bench) -> Sessions:
     return Sessions(bench.broker, Guard(Keyring([]), "", False), lambda n: "0" * n, lambda: 0)
@@ -112,7 +114,8 @@ class GrpcWire:
         self.connection.connection_made(cast(asyncio.BaseTransport, self.transport))
         self.connection.data_received(frames.PREFACE + frames.settings({}))
 
-    def call(self, stream: int, method: str, message: bytes) -> None:
+    def call(self, stream: int, method: str, *messages: bytes, end: bool = True) -> None:
+        """A call with these messages; without `end` the client may send more."""
         fields = [
             (b":method", b"POST"),
             (b":scheme", b"http"),
@@ -120,11 +123,44 @@ class GrpcWire:
             (b"content-type", b"application/grpc"),
             (b"te", b"trailers"),
         ]
-        body = message_prefix(len(message)) + message
-        self.connection.data_received(
-            frames.frame(frames.HEADERS, frames.END_HEADERS, stream, encode(fields))
-            + frames.frame(frames.DATA, frames.END_STREAM, stream, body)
-        )
+        head = frames.frame(frames.HEADERS, frames.END_HEADERS, stream, encode(fields))
+        body = b"".join(message_prefix(len(message)) + message for message in messages)
+        cut = [body[at : at + FRAME_BYTES] for at in range(0, len(body), FRAME_BYTES)] or [b""]
+        sent = [frames.frame(frames.DATA, 0, stream, piece) for piece in cut[:-1]]
+        last = frames.frame(frames.DATA, frames.END_STREAM if end else 0, stream, cut[-1])
+        self.connection.data_received(head + b"".join(sent) + last)
+
+    def answers(self) -> dict[int, tuple[list[bytes], bytes | None]]:
+        """What the client has read since it was asked last: the messages of each stream, and the
+        fields its call ended with, if it did."""
+        while self.transport.unsent:
+            self.transport.drain()
+        data = bytes(self.transport.sent)
+        self.transport.sent.clear()
+        found: dict[int, tuple[bytearray, bytes | None]] = {}
+        position = 0
+        while position < len(data):
+            head, flags, stream = frames.HEADER.unpack_from(data, position)
+            start = position + frames.HEADER_BYTES
+            position = start + (head >> 8)
+            content = data[start:position]
+            body, fields = found.get(stream, (bytearray(), None))
+            if head & 0xFF == frames.DATA:
+                body += content
+            elif head & 0xFF == frames.HEADERS and flags & frames.END_STREAM:
+                fields = content
+            found[stream] = (body, fields)
+        found.pop(0, None)
+        return {stream: (_messages(body), fields) for stream, (body, fields) in found.items()}
+
+
+def _messages(body: bytearray) -> list[bytes]:
+    found = []
+    while body:
+        end = 5 + int.from_bytes(body[1:5], "big")
+        found.append(bytes(body[5:end]))
+        del body[:end]
+    return found
 
 
 class Wire:

@@ -24,6 +24,8 @@ def bulk(talker: Talker, operation: str, subject: str, id: str = "", **options: 
             return one.message_id
         if operation == "Release":
             return answer.codes[0]
+        if operation == "Extend":
+            return answer.visibility_ms, list(answer.missing)
         if operation in ("LeaseBatch", "BrowsePage"):
             return answer.message_count
         if operation == "Browse":
@@ -41,6 +43,8 @@ def bulk(talker: Talker, operation: str, subject: str, id: str = "", **options: 
         return one.message_id
     if operation == "Release":
         return reply.results[0].code
+    if operation == "Extend":
+        return reply.visibility_ms, list(reply.missing)
     if operation in ("LeaseBatch", "BrowsePage"):
         return reply.messages
     if operation == "Browse":
@@ -56,6 +60,8 @@ def _grpc_request(operation: str, subject: str, id: str, options: dict[str, Any]
         return pb.EnqueueWithRequest(messages=[one])
     if operation == "Release":
         return pb.ReleaseRequest(queue=subject, message_ids=[id])
+    if operation == "Extend":
+        return pb.ExtendRequest(queue=subject, message_ids=[id] if id else [], **options)
     if operation == "LeaseBatch":
         return pb.LeaseBatchRequest(
             **{"queue": subject, "name": "s/0", "max_messages": 1, **options}
@@ -78,6 +84,8 @@ def _fibp_request(operation: str, subject: str, id: str, options: dict[str, Any]
         return bodies.EnqueueWith((bodies.EnqueueWithItem(subject, {}, b"x", **options),))
     if operation == "Release":
         return bodies.Release((bodies.ReleaseItem(subject, id),))
+    if operation == "Extend":
+        return bodies.Extend(subject, (id,) if id else ())._replace(**options)
     if operation == "LeaseBatch":
         return bodies.LeaseBatch(subject, "s/0", 1)._replace(**options)
     if operation == "ExtendBatch":

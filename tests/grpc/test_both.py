@@ -78,7 +78,14 @@ def test_a_failure_is_counted_and_the_hook_decides(talker: Talker, queue: str) -
     dlq = f"{queue}.dlq"
     assert talker.stats(dlq)[:2] == (2, 0)
     (dead,) = talker.consume(dlq, prefetch=1).take(1)
-    assert dead[:8] == (ids[0], dlq, headers, b"a", "t", 2, ("both:none",), 2)
+    why = {
+        "fila.dead.reason": "hook",
+        "fila.dead.error": "kaputt",
+        "fila.dead.at_ms": dead.headers["fila.dead.at_ms"],
+        "fila.dead.attempts": "2",
+        "fila.dead.queue": queue,
+    }
+    assert dead[:8] == (ids[0], dlq, {**why, **headers}, b"a", "t", 2, ("both:none",), 2)
     assert talker.redrive(dlq) == 1  # the other one is leased
     (again,) = stream.take(1)
     assert (again.id, again.attempts, again.fairness_key) == (ids[1], 0, "t")
@@ -259,6 +266,26 @@ def test_delays_keys_and_places(talker: Talker, queue: str) -> None:
     with pytest.raises(Fault) as refused:
         bulk(talker, "EnqueueWith", "no-such-queue")
     assert refused.value.status == "NOT_FOUND"
+
+
+def test_leases_of_single_messages_are_extended(talker: Talker, queue: str) -> None:
+    talker.create_queue(queue, visibility_ms=1_000)
+    assert bulk(talker, "Extend", queue) == (1_000, [])
+    (id,) = talker.enqueue(queue, b"1", headers={})
+    stream = talker.consume(queue)
+    stream.take(1)
+    assert bulk(talker, "Extend", queue, id, visibility_ms=60_000) == (60_000, [])
+    time.sleep(1.5)
+    assert talker.stats(queue)[:2] == (0, 1)
+    assert talker.ack(queue, id) == ["OK"]
+    assert bulk(talker, "Extend", queue, id) == (1_000, [id])
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "Extend", queue, id, visibility_ms=1)
+    assert refused.value.status == "INVALID_ARGUMENT"
+    with pytest.raises(Fault) as refused:
+        bulk(talker, "Extend", "no-such-queue", id)
+    assert refused.value.status == "NOT_FOUND"
+    stream.leave()
 
 
 def test_the_life_of_a_batch(talker: Talker, queue: str) -> None:

@@ -99,20 +99,20 @@ def enqueue_megabytes(scene: Scene) -> Iterator[None]:
     peer.enqueue_results(peer.send(op.ENQUEUE, body))
 
 
-@case("Enqueue", "one message of 50 MiB")
+@case("Enqueue", "one message of 31 MiB")
 def enqueue_large(scene: Scene) -> Iterator[None]:
     peer = scene.peer()
     peer.create_queue("q")
-    body = enqueue(["q"], b"x" * (50 << 20))
+    body = enqueue(["q"], b"x" * (31 << 20))
     yield
     peer.enqueue_results(peer.send(op.ENQUEUE, body))
 
 
-@case("Delivery", "one message of 50 MiB")
+@case("Delivery", "one message of 31 MiB")
 def deliver_large(scene: Scene) -> Iterator[None]:
     peer = scene.peer()
     peer.create_queue("q")
-    peer.enqueue("q", b"x" * (50 << 20))
+    peer.enqueue("q", b"x" * (31 << 20))
     yield
     peer.take_one(peer.consume("q", 1))
 

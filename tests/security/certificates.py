@@ -29,7 +29,7 @@ basicConstraints = critical,CA:TRUE
 keyUsage = critical,keyCertSign,cRLSign
 [leaf]
 basicConstraints = CA:FALSE
-subjectAltName = DNS:localhost,IP:127.0.0.1
+subjectAltName = {names}
 [req]
 distinguished_name = name
 [name]
@@ -44,12 +44,12 @@ class Certificate(NamedTuple):
 class Authority:
     """A CA of its own in a directory of its own."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> None:
         place.mkdir(parents=True)
         self._place = place
         (place / "index").write_text("")
         (place / "serial").write_text("01\n")
-        (place / "config").write_text(_CONFIG.format(place=place))
+        (place / "config").write_text(_CONFIG.format(place=place, names=names))
         key = _new_key(place / "ca.key")
         self.cert = place / "ca.pem"
         _openssl(
@@ -59,7 +59,7 @@ class Authority:
         self._key = key
 
     def issue(self, name: str, days_from: int = -1, days_until: int = 365) -> Certificate:
-        """A certificate for localhost, valid between these days from now."""
+        """A certificate for these names, valid between these days from now."""
         key = _new_key(self._place / f"{name}.key")
         request = self._place / f"{name}.csr"
         cert = self._place / f"{name}.pem"

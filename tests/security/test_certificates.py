@@ -118,6 +118,8 @@ def test_an_expired_certificate_is_told_loudly_and_does_not_keep_the_broker_from
     expired = world.authority.issue("expired", days_from=-20, days_until=-10)
     broker = HttpBroker(tmp_path / "data", settings=settings(expired))
     with broker.start():
+        # The log is written by a thread of its own.
+        wait_until(lambda: "certificate expired on" in broker.log(), 30, "the log line")
         said = [json.loads(line) for line in broker.log().splitlines()]
         (loud,) = [line for line in said if "certificate expired on" in line["message"]]
         assert loud["level"] == "error" and loud["cert_file"] == str(expired.cert)

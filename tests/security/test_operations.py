@@ -186,6 +186,12 @@ OPERATIONS: dict[str, Operation] = {
         "{queue}",
         lambda count: count == 1,
     ),
+    "Extend": Operation(
+        lambda talker, world: bulk(talker, "Extend", world.queue, "no-id"),
+        "consume",
+        "{queue}",
+        lambda answer: answer == (30_000, ["no-id"]),
+    ),
     "ReleaseBatch": Operation(
         lambda talker, world: bulk(talker, "ReleaseBatch", world.queue),
         "consume",

@@ -11,7 +11,7 @@ import heapq
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import batches, commands, deliveries, events, fair
+from . import batches, commands, deliveries, events, extensions, fair
 from .books import Books
 from .jobs import Jobs
 from .model import COUNTED
@@ -36,6 +36,7 @@ class Auditor(Books):
             self.durable_ns = self.now
         self.events = self.rings.follow(turn.events)
         self.told = []
+        self.told_open = {}
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
         self.fall_due()
@@ -89,6 +90,7 @@ class Auditor(Books):
             fair.forget_order(queue)
             for lease in queue.leases.values():
                 lease.consumer = None
+            queue.last_lease = max(queue.all_leases(), default=0)
             batches.restart(queue)
             for key in queue.keys.values():
                 for lane in key.lanes.values():
@@ -111,10 +113,11 @@ class Auditor(Books):
         wake_ns = NEVER_NS
         now = self.now
         for queue in self.queues.values():
+            fair.turn_ends(queue, bool(queue.credit) and not turn.more)
             if queue.apart:
                 continue  # nothing of it is waited for any more
             if queue.leases:
-                first = next(iter(queue.leases.values()))
+                first = extensions.first_of(queue)
                 if first.expires_ns <= now and not self.jobs.leases_left:
                     raise Violation("lease", f"{first.number} of {queue.name} is past its time")
                 wake_ns = min(wake_ns, max(first.expires_ns, now))

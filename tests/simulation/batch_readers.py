@@ -18,6 +18,8 @@ class BatchReaders:
         self.request = 0
         self.waiting: dict[int, tuple[str, str]] = {}  # request → queue and name
         self.rests: list[AckBatch | ReleaseBatch] = []  # steps to come
+        # Batches that were told in part: queue, name, and where the next part begins.
+        self.parts: list[tuple[str, str, int, int]] = []
 
     def act(self, world: World, queue: str) -> None:
         rng = self.rng
@@ -52,11 +54,14 @@ class BatchReaders:
             self.rests.append(step._replace(before=reply[2]))
 
     def answered(self, leased: BatchLeased) -> None:
-        self.waiting.pop(leased.request, None)
+        asked = self.waiting.pop(leased.request, None)
+        if asked is not None and leased.rest:
+            self.parts.append((*asked, leased.opened, leased.rest))
 
     def lose_all(self) -> None:
         self.waiting.clear()
         self.rests.clear()
+        self.parts.clear()
 
     def _lease(self, world: World, queue: str, name: str) -> None:
         rng = self.rng
@@ -73,5 +78,8 @@ class BatchReaders:
             rng.choice((0, 0, 10, 3_000)),
             rng.random() < 0.3,
         )
+        if self.parts and rng.random() < 0.5:
+            queue, name, opened, after = self.parts.pop(rng.randrange(len(self.parts)))
+            command = Lease(queue, name, self.request, 0, opened=opened, after=after)
         if world.apply(command) is None:
             self.waiting[self.request] = (queue, name)

@@ -95,7 +95,13 @@ def collect(books: Books, turn: Record) -> None:
         for one in turn.batches_leased
     ]
     for one in turn.batches_leased:
-        same("a batch that is told later", one.unread, len(one.entries) < one.messages)
+        if one.request in books.told_open:
+            batch, rest = books.told_open[one.request]
+            same("where the next part of a batch begins", one.rest, rest)
+            batch.opened = batch.opened or one.opened
+            same("which batch is told in parts", one.opened, batch.opened)
+        else:
+            same("a batch that is told later", one.unread, len(one.entries) < one.messages)
     same("answers to requests for batches", sorted(seen), sorted(books.told))
 
 
@@ -105,20 +111,40 @@ def restart(queue: Queue) -> None:
         batch.consumer = None
         batch.requests = []
         batch.order = []
+        batch.opened = 0
         if not batch.leases:
             del queue.batches[batch.name]
 
 
+def _part(batch: Batch, after: int, messages: int) -> tuple[list[bytes], int]:
+    """What is told of an open batch, and the lease after which the next part begins; 0: none."""
+    ids: list[bytes] = []
+    last = after
+    for lease in batch.leases.values():
+        if lease.number > after:
+            if len(ids) >= messages:
+                return ids, last
+            ids += lease.messages
+            last = lease.number
+    return ids, 0
+
+
 def _lease(books: Books, queue: Queue, command: Lease, reply: Reply) -> None:
     batch = queue.batches.get(command.name)
+    if command.opened and (batch is None or batch.opened != command.opened):
+        _refused(reply, rejection.BATCH_NOT_FOUND)
+        books.met["part of a batch that is gone"] += 1
+        return
     if batch is not None:
         same("reply to Lease", reply, None)
         if batch.consumer is not None:
             batch.requests.append(command.request)
         else:
-            ids = batch.ids()
-            told = (command.request, True, len(ids), ids, batch.expires_ns, False)
-            books.told.append(told)
+            ids, rest = _part(batch, command.after, books.settings.tell_messages)
+            count = len(batch.ids())
+            books.told.append((command.request, True, count, ids, batch.expires_ns, False))
+            books.told_open[command.request] = (batch, rest)
+            books.met["further part of a batch"] += bool(command.after)
         return
     if command.max_messages == 0:
         _refused(reply, rejection.BATCH_NOT_FOUND)

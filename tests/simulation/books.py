@@ -15,6 +15,24 @@ from .tokens import TOLERANCE, Tokens
 
 MS = 1_000_000
 
+
+def dead_body(message: Message, reason: str, error: str, now: int, queue: str) -> bytes:
+    """What a dead letter says of itself, before what its producer sent."""
+    told = (
+        ("reason", reason),
+        ("error", error),
+        ("at_ms", str(now // MS)),
+        ("attempts", str(message.attempts)),
+        ("queue", queue),
+    )
+    sent = message.sent
+    found = (int.from_bytes(sent[:2], "big") + 5).to_bytes(2, "big")
+    for name, value in told:
+        for text in (f"fila.dead.{name}", value):
+            found += len(text.encode()).to_bytes(2, "big") + text.encode()
+    return found + sent[2:]
+
+
 # (request, again, messages, ids told, expires_ns, gone): what is answered to a request for a batch
 Told = tuple[int, bool, int, list[bytes], int, bool]
 
@@ -40,6 +58,8 @@ class Books:
         # Of the turn that is being followed.
         self.cut_short = False
         self.told: list[Told] = []  # answers to requests for batches
+        # Of requests for open batches: which it is, and after which lease the next part begins.
+        self.told_open: dict[int, tuple[Batch, int]] = {}
         self.events: Iterator[events.Event] = iter(())
 
     # --- messages
@@ -131,6 +151,8 @@ class Books:
                 events.expect(self.events, events.EVENT_REQUEUED, message, error=error)
             return
         lane = self.lane(dlq, lane.key.name, lane.throttle_keys)
+        reason = verdict.reason or "hook"
+        message.body = dead_body(message, reason, error, self.now, queue.name)
         fair.weight_changes(lane.key, message.weight)
         self.store(message, lane, 0)
         if self.journal:

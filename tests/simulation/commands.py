@@ -15,6 +15,7 @@ from fila.core.command import (
     Enqueue,
     EnqueueKeyed,
     Expire,
+    Extend,
     HandBack,
     Hold,
     Leave,
@@ -30,9 +31,9 @@ from fila.core.command import (
 )
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
-from fila.core.verdict import RETRY_NOW, FailureVerdict
+from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import batches, events, fair, pauses
+from . import batches, events, extensions, fair, pauses
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -44,6 +45,11 @@ def follow(books: Books, step: Step) -> None:
         queue = _find(books, step.command.queue, step.reply)
         if queue is not None:
             batches.follow(books, queue, step.command, step.reply)
+        return
+    if isinstance(step.command, Extend):
+        queue = _find(books, step.command.queue, step.reply)
+        if queue is not None:
+            extensions.extend(books, queue, step.command, step.reply)
         return
     _FOLLOW[type(step.command)](books, step.command, step.reply, step.asked)
 
@@ -158,14 +164,24 @@ def check_hook(
     """The failure hook saw every message that is there to fail, with this failure counted; without
     a hook each is tried again at once."""
     if queue.name not in books.hooked:
-        same("verdicts without a hook", verdicts, [RETRY_NOW] * len(found))
+        same("verdicts without a hook", verdicts, [_limited(queue, one) for one in found])
         return
+    for message, verdict in zip(found, verdicts, strict=True):
+        if _limited(queue, message) == DEAD and not verdict.dead_letter:
+            raise Violation("delivery limit", f"{queue.name} tries again: {verdict}")
     shown = [
         (message.id, message.attempts + 1, error.encode(), message.body)
         for message, error in zip(found, errors, strict=True)
         if message is not None
     ]
     same("what the failure hook sees", call, (queue.name, shown))
+
+
+def _limited(queue: Queue, message: Message | None) -> FailureVerdict:
+    """What becomes of one that failed once more, as far as the delivery limit tells."""
+    if message is None or not queue.max_attempts:
+        return RETRY_NOW
+    return DEAD if message.attempts + 1 >= queue.max_attempts else RETRY_NOW
 
 
 def returning(books: Books) -> tuple[Queue, Lease] | None:
@@ -199,7 +215,7 @@ def expire(books: Books, command: Expire, reply: Reply) -> None:
         raise Violation("lease", f"{command.lease} of {queue.name} is not due")
     if lease.consumer is not None and lease.consumer.returning:
         raise Violation("handed back", f"{command.lease} of {queue.name} counts as failed")
-    if lease is not next(iter(queue.leases.values())):
+    if lease.expires_ns != extensions.first_of(queue).expires_ns:
         raise Violation("lease", f"{command.lease} of {queue.name} is not the first to run out")
     same("messages of the lease that ran out", command.ids, list(lease.messages))
     same("reply to Expire", reply, len(command.ids))
@@ -333,6 +349,7 @@ def redrive(books: Books, command: Redrive, reply: Reply) -> None:
         lane = books.lane(parent, assignment.fairness_key, assignment.throttle_keys)
         message.weight = max(assignment.weight, 1)
         message.attempts = 0
+        message.body = message.sent
         fair.weight_changes(lane.key, message.weight)
         books.store(message, lane, 0)
         if books.journal:
@@ -370,8 +387,13 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     if not settings.visibility_ms_min <= visibility_ms <= settings.visibility_ms_max:
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
+    limit = command.max_attempts
+    if limit > settings.max_attempts_max or (limit and name.endswith(".dlq")):
+        rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        return
     same("reply to CreateQueue", reply, None)
     books.add_queue(name, visibility_ms, "")
+    books.queues[name].max_attempts = limit
     if not name.endswith(".dlq"):
         books.dlq_of(books.queues[name])
 

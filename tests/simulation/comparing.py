@@ -17,7 +17,7 @@ from fila.core.stats import QueueStats, stats, summaries
 
 from . import model
 from .auditor import Auditor
-from .disk import batch_numbers, level_of
+from .disk import batch_numbers, lease_numbers, level_of
 from .tokens import TOLERANCE
 from .turn import Violation
 
@@ -28,7 +28,8 @@ def check_counts(auditor: Auditor, machine: Machine) -> None:
     _same("queues", state.queues.keys(), auditor.queues.keys())
     for name, expected in auditor.queues.items():
         queue = state.queues[name]
-        seen = (queue.pending, len(queue.leased), queue.keys_pending, len(queue.leases))
+        leases = len(queue.leases) + len(queue.extended)
+        seen = (queue.pending, len(queue.leased), queue.keys_pending, leases)
         _same(
             f"{name}: pending, leased, keys_pending, leases",
             seen,
@@ -100,9 +101,11 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
         )
     _same(
         f"{name}: leases",
-        [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
-        [(n, lease.expires_ns, len(lease.messages)) for n, lease in expected.leases.items()],
+        lease_numbers(queue),
+        {n: (lease.expires_ns, len(lease.messages)) for n, lease in expected.leases.items()},
     )
+    ends = [lease.expires_ns for lease in queue.leases.values()]
+    _same(f"{name}: leases in the order they run out", ends, sorted(ends))
     _same(
         f"{name}: batches",
         {one.name: batch_numbers(one) for one in queue.lease_batches.values()},
@@ -164,7 +167,9 @@ def _check_ring(queue: Queue) -> None:
         ready = [lane for lane in key.lanes.values() if lane.state == LANE_READY]
         _same(f"{queue.name}: {key.name!r} in the ring", key.active, bool(ready))
         _same(
-            f"{queue.name}: {key.name!r} lanes", 1 + len(key.others) if key.lane else 0, len(ready)
+            f"{queue.name}: {key.name!r} lanes",
+            1 + len(list(key.standing())) if key.lane else 0,
+            len(ready),
         )
         if not key.pending and key.deficit:
             raise Violation("fair order", f"{key.name!r} keeps a deficit of {key.deficit}")
@@ -284,6 +289,7 @@ def _check_bounds(state: State) -> None:
     armed = sum(1 for bucket in state.buckets.values() if bucket.armed_ns)
     for queue in state.queues.values():
         armed += queue.armed_ns != 0
+        armed += sum(1 for lease in queue.extended.values() if lease.armed_ns)
         armed += sum(1 for batch in queue.lease_batches.values() if batch.armed_ns)
         for key in queue.keys.values():
             armed += sum(1 for lane in key.lanes.values() if lane.armed_ns)

@@ -45,6 +45,9 @@ def follow(books: Books, delivery: Delivery) -> None:
         raise Violation("lease", f"{delivery.lease} of {queue.name} is no new lease of now")
     if not 1 <= len(delivery.entries) <= settings.delivery_messages:
         raise Violation("bounds", f"a delivery of {len(delivery.entries)} messages")
+    if delivery.lease <= queue.last_lease:
+        raise Violation("lease", f"{delivery.lease} of {queue.name} was given before")
+    queue.last_lease = delivery.lease
     lease = Lease(delivery.lease, consumer, now + queue.visibility_ns)
     queue.leases[lease.number] = lease
     consumer.leases[lease.number] = lease

@@ -136,6 +136,12 @@ def batch_numbers(batch: LeaseBatch) -> tuple[object, ...]:
     return batch.consumer is not None, batch.expires_ns, batch.count_attempt, leases
 
 
+def lease_numbers(queue: Queue) -> dict[int, tuple[int, int]]:
+    """Of consumers: when each runs out, and how many messages it holds."""
+    leases = {**queue.leases, **queue.extended}
+    return {number: (lease.expires_ns, lease.remaining) for number, lease in leases.items()}
+
+
 def _check_ledger_rows(state: State, store: MemoryStore) -> None:
     stored: dict[int, int] = {}
     for key, _ in store.scan(rows.STATE, rows.LEDGER_PREFIX, b"h", _ALL, _ALL):
@@ -160,11 +166,12 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         queue.number,
         queue.group.number,
         queue.visibility_ms,
+        queue.max_attempts,
         queue.created_ns,
         queue.pending,
         queue.keys_pending,
         {id: (lease.number, key, size) for id, (lease, _, key, size) in queue.leased.items()},
-        [(number, lease.expires_ns, lease.remaining) for number, lease in queue.leases.items()],
+        lease_numbers(queue),
         queue.pause,
         queue.key_pauses,
         {one.name: batch_numbers(one)[1:] for one in queue.lease_batches.values() if one.leases},

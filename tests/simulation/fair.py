@@ -34,7 +34,9 @@ def becomes_ready(lane: Lane, sure: bool, placed: bool) -> None:
         _end_span_behind(key)
     queue.ready_lanes[lane] = None
     if not sure:
-        key.met_tokens = key.met_tokens and not first
+        if first:
+            key.met_tokens = False
+            queue.newcomers.append(key)
         return
     lane.sure = True
     key.sure_lanes += 1
@@ -149,8 +151,8 @@ def delivered_behind(lane: Lane, quantum: int) -> None:
     """A message went from a lane that waits for one bucket: others that wait there keep up.
 
     Keys that wait for tokens of the same bucket share them by weight, too: a visit that an empty
-    bucket cuts off is taken up where it stopped. A key that comes when tokens are there again may
-    have a whole visit before that.
+    bucket cuts off is taken up where it stopped. A key that comes when tokens are there again, or
+    while nobody has credit, may have a whole visit before that.
     """
     key = lane.key
     queue = key.queue
@@ -168,9 +170,22 @@ def delivered_behind(lane: Lane, quantum: int) -> None:
         steady = (first.steady_since, second.steady_since)
         if span is None or (span[3], span[4]) != steady:
             queue.shared[first, second] = span = [0.0, 0.0, 0.0, *steady]
-        # Who comes while there are tokens may have its visit before one that was cut off.
+        # Who comes while there are tokens, or nobody has credit, may have its visit before one
+        # that was cut off.
         visits = 2 if key.met_tokens or other.met_tokens else 1
         _widen(span, step if first is key else -step, visits * quantum, key, other)
+
+
+def turn_ends(queue: Queue, complete: bool) -> None:
+    """`complete`: its pass came to everybody.
+
+    A key that came while its bucket was short waits there now, behind the others. Without a pass
+    it stands in the ring still, before those that wait, and may be served before them when there
+    are tokens and credit: as if it had met tokens."""
+    if not complete:
+        for key in queue.newcomers:
+            key.met_tokens = True
+    queue.newcomers = []
 
 
 def forget_order(queue: Queue) -> None:
@@ -181,6 +196,7 @@ def forget_order(queue: Queue) -> None:
     queue.pairs = {}
     queue.shared = {}
     queue.ready_lanes = {}
+    queue.newcomers = []
     for key in queue.keys.values():
         key.ready_lanes = key.sure_lanes = 0
         key.residual = False

@@ -152,15 +152,88 @@ FAULTS = [
     ),
     fault(
         "an expiry is ignored",
-        "fila.core.settlement:due_lease",
-        "if lease.expires_ns <= state.now:",
+        "fila.core.extending:due_lease",
+        "if lease is not None and lease.expires_ns <= state.now:",
         "if False:",
+    ),
+    # --- more time, and a limit of attempts
+    fault(
+        "more time for one message is more time for its whole lease",
+        "fila.core.extending:extend",
+        "if len(ids) == lease.remaining:",
+        "if True:",
+    ),
+    fault(
+        "more time is not stored",
+        "fila.core.extending:extend",
+        "state.parted[lease] = queue  # its row is written when the turn ends",
+        "pass",
+    ),
+    fault(
+        "a message that got more time stays in the row of its old lease",
+        "fila.core.extending:_part",
+        "state.parted[lease] = queue",
+        "pass",
+    ),
+    fault(
+        "a lease of another time than the queue's stands in their order",
+        "fila.core.extending:keep",
+        "if not in_order:",
+        "if False:",
+    ),
+    fault(
+        "a lease that got more time never runs out",
+        "fila.core.extending:fall_due",
+        "state.due_queues[queue] = None",
+        "pass",
+    ),
+    fault(
+        "who consumes may extend another's lease",
+        "fila.core.extending:_may_extend",
+        "return connection is None or not lease.belongs_to_other(connection)",
+        "return True",
+    ),
+    fault(
+        "more time outlives what is handed back",
+        "fila.core.extending:_may_extend",
+        "if consumer is not None and consumer.returning:",
+        "if False:",
+    ),
+    fault(
+        "the delivery limit allows one attempt more",
+        "fila.core.policy:judge",
+        "entry[ATTEMPTS] + 1 >= attempts_max",
+        "entry[ATTEMPTS] >= attempts_max",
+    ),
+    fault(
+        "a restart forgets the delivery limit",
+        "fila.core.rows:read_queue",
+        "settings.get(_MAX_ATTEMPTS, 0)",
+        "0",
     ),
     fault(
         "a redrive keeps the attempts",
         "fila.core.redrive:redrive",
         "store(state, target, id, 0, weight",
         "store(state, target, id, entry[2], weight",
+    ),
+    fault(
+        "a redriven message keeps the reason of its death",
+        "fila.core.redrive:redrive",
+        "body = original(entry[BODY])",
+        "body = entry[BODY]",
+    ),
+    fault(
+        "a dead letter does not tell the error",
+        "fila.core.obituary:explained",
+        '"error": _cut(error),',
+        '"error": "",',
+    ),
+    fault(
+        "the limit's dead letters blame the hook",
+        "fila.core.obituary:explained",
+        '"reason": reason or BY_HOOK,',
+        '"reason": BY_HOOK,',
     ),
     # --- lease batches, releases and idempotency keys
     fault(
@@ -287,7 +360,7 @@ FAULTS = [
     fault(
         "the first consumer is always the next",
         "fila.core.delivery:deliver_queue",
-        "ready.rotate(-1)",
+        "ready.move_to_end(consumer)",
         "pass",
     ),
     # --- lanes and windows
@@ -404,13 +477,13 @@ FAULTS = [
     fault(
         "a paused queue still hands out",
         "fila.core.pausing:pause_queue",
-        "queue.ready = deque()",
+        "queue.ready = OrderedDict()",
         "pass",
     ),
     fault(
         "a paused key keeps its turns",
         "fila.core.pausing:pause_key",
-        "make_unready(state, lane, LANE_PAUSED)",
+        "pause_lanes(state, key)",
         "pass",
     ),
     fault(
@@ -422,7 +495,7 @@ FAULTS = [
     fault(
         "a resumed key stays out of the ring",
         "fila.core.pausing:resume_key",
-        "make_ready(state, lane)",
+        "resume_lanes(state, key)",
         "pass",
     ),
     fault(

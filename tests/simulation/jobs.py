@@ -16,7 +16,7 @@ from fila.core.command import Expire, ExpireBatch, Purge, Redrive, Release
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 
-from . import batches, commands, pauses
+from . import batches, commands, extensions, pauses
 from .books import Books
 from .model import Queue
 from .turn import AskPurge, AskRedrive, Hooked, Record, Violation, same
@@ -159,7 +159,11 @@ class Jobs:
     def _return_late(self, books: Books, applied: Applied) -> int:
         """A lease that ran out while it was waiting to be handed back: no failure."""
         queue = books.queues[getattr(applied.command, "queue", "")]
-        lease = next(iter(queue.leases.values()))
+        named = getattr(applied.command, "ids", [])
+        message = queue.leased.get(named[0]) if named else None
+        lease = message.lease if message is not None else None
+        if lease is None or lease.expires_ns != extensions.first_of(queue).expires_ns:
+            raise Violation("handed back", f"{applied.command} is not of the first to run out")
         if lease.expires_ns > books.now or lease.consumer is None or not lease.consumer.returning:
             raise Violation("handed back", f"{lease.number} of {queue.name} is not due to go back")
         books.met["ran out while it was handed back"] += 1

@@ -42,6 +42,7 @@ class Message:
         "paused_then",
         "ready_ns",
         "removals_then",
+        "sent",
         "serial",
         "since_ns",
         "stall_then",
@@ -56,6 +57,7 @@ class Message:
         self.weight = weight
         self.enqueued_ns = enqueued_ns
         self.body = body
+        self.sent = body  # by its producer; a dead letter's says more
         self.attempts = 0
         self.lane: Lane
         self.lease: Lease | None = None  # None: pending
@@ -185,7 +187,9 @@ class Key:
         self.sure_lanes = 0
         self.residual = False  # an interrupted visit may go on
         self.joined = 0  # the queue's count of joins when it last began to take part
-        self.met_tokens = False  # there were tokens when it last began to take part
+        self.met_tokens = (
+            False  # when it last began to take part it did not have to wait for a token
+        )
         self.passed: set[Key] = set()  # keys that had a visit since this one's last
         self.epoch = 0
         self.steady_since = 0  # counts what ends a span behind a shared bucket; -1: weight changed
@@ -250,6 +254,7 @@ class Batch:
         "first_request",
         "leases",
         "name",
+        "opened",
         "order",
         "queue",
         "requests",
@@ -271,6 +276,7 @@ class Batch:
         self.leases: dict[int, Lease] = {}
         self.order: list[bytes] = []  # ids in the order they came, while it is filling
         self.whole = True  # all of them came with this turn
+        self.opened = 0  # what the machine calls it between two parts of an answer, once it did
 
     def ids(self) -> list[bytes]:
         return [id for lease in self.leases.values() for id in lease.messages]
@@ -292,9 +298,12 @@ class Queue:
         "keys_known",
         "keys_pending",
         "keys_seen",
+        "last_lease",
         "leased",
         "leases",
+        "max_attempts",
         "name",
+        "newcomers",
         "owner",
         "pairs",
         "paused",
@@ -324,7 +333,9 @@ class Queue:
         self.pending = 0
         self.apart = False  # quarantined with this turn: a lane may have dropped out of it
         self.leased: dict[bytes, Message] = {}
-        self.leases: dict[int, Lease] = {}  # the first runs out first
+        self.leases: dict[int, Lease] = {}
+        self.last_lease = 0
+        self.max_attempts = 0
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}
         self.credit: dict[Consumer, None] = {}  # consumers with credit; the first is the next
@@ -345,6 +356,7 @@ class Queue:
         self.ring: dict[Key, None] = {}
         self.floating: dict[Key, None] = {}
         self.joins = 0
+        self.newcomers: list[Key] = []  # that came in this turn while their bucket was short
         self.visit_key: Key | None = None
         self.visit_left = 0
         self.visit_exact = False

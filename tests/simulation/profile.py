@@ -43,6 +43,8 @@ class Profile:
         self.batches = rng.choice((0.0, 0.05, 0.3))  # how often somebody has to do with a batch
         self.keyed = rng.choice((0.0, 0.2, 0.8))  # share of enqueues with idempotency keys
         self.released = rng.choice((0.0, 0.1, 0.3))  # share of answers that are releases
+        self.extended = (0.0, 0.15, 0.5)[self.turns % 3]  # how often a client asks for more time
+        self.max_attempts = (0, 0, 3)[self.turns % 3]  # of queues, where they have a limit
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         self.hooked = {name for name in names if rng.random() < 0.7}  # queues with hooks
@@ -115,6 +117,7 @@ def settings(rng: Random) -> Settings:
         batch_bytes=rng.choice((100, 5_000, 1 << 20)),
         batches_max=rng.choice((1, 3, 100)),
         batch_step_messages=rng.choice((1, 5, 2_048)),
+        tell_messages=rng.choice((1, 4, 2_048)),
         idempotency_keys_max=rng.choice((1, 5, 50)),
         idempotency_ms=rng.choice((50, 5_000, 10**9)),
         window_idle_ms=rng.choice((1, 100, 5_000)),

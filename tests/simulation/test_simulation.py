@@ -40,6 +40,7 @@ def test_what_only_the_real_turn_does_really_comes_up() -> None:
     assert {what for what in rare if met[what] >= 20} == rare, met
     assert met["purge of a queue made again"] >= 2, met
     assert met["batches ended in steps"] >= 5, met
+    assert met["leases extended"] >= 100 and met["leases parted by an extension"] >= 50, met
 
 
 def test_a_seed_gives_the_same_trace_every_time() -> None:

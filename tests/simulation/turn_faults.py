@@ -40,7 +40,7 @@ TURN_FAULTS = [
     fault(
         "more is handed back in a turn than may",
         "fila.core.turn:Turn._hand_back",
-        "left -= len(ids)",
+        "left -= self._cost(queue, ids)",
         "pass",
     ),
     fault(
@@ -70,7 +70,7 @@ TURN_FAULTS = [
     fault(
         "more leases end in a turn than may",
         "fila.core.turn:Turn._end_leases",
-        "left -= max(len(ids), 1)",
+        "left -= self._cost(queue, ids)",
         "pass",
     ),
     fault(
@@ -96,6 +96,12 @@ TURN_FAULTS = [
         "fila.core.turn:Turn._let_go",
         "self._leaving_bytes -= delivered_bytes",
         "pass",
+    ),
+    fault(
+        "the next part of a batch begins with the last lease of the one before",
+        "fila.core.leasing:_leased_by",
+        "if number <= after:",
+        "if number < after:",
     ),
     fault(
         "a batch that filled over several turns is told in part",
@@ -124,8 +130,8 @@ TURN_FAULTS = [
     fault(
         "a step of a purge passes a lane over",
         "fila.core.jobs:Jobs._step_purge",
-        "job.at = end",
-        "job.at = end + 1",
+        "lanes = found.take(settings.purge_lanes)",
+        "lanes = found.take(settings.purge_lanes)[1:]",
     ),
     fault(
         "all jobs take a step however many they are",

@@ -14,6 +14,7 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     EnqueueKeyed,
+    Extend,
     HandBack,
     Hold,
     Leave,
@@ -27,6 +28,7 @@ from fila.core.command import (
     SetConfig,
 )
 from fila.core.entry import message_id
+from fila.core.purging import LaneName
 from fila.core.rejection import Rejection
 from fila.core.verdict import Assignment, FailureVerdict
 
@@ -67,6 +69,8 @@ class Workload:
         actions: list[Callable[[], None]] = []
         if self.phase != "quiet":
             for client in self.clients.alive.values():
+                if self.profile.extended and rng.random() < self.profile.extended:
+                    actions.append(partial(self.extend, world, client))
                 if rng.random() < (0.3 if self.phase == "flood" else 0.7):
                     actions.append(partial(self.answer, world, client))
         if self.phase != "drain" and world.backlog() < self.profile.backlog_max:
@@ -174,6 +178,23 @@ class Workload:
             connection = self.rng.choice(list(self.clients.alive.values())).connection
         self.settle(world, client.queue, ids, connection)
 
+    def extend(self, world: World, client: Client) -> None:
+        """A heart-beat for some of what it holds; now and then for what it does not."""
+        rng = self.rng
+        if client.id not in self.clients.alive or not client.held:
+            return
+        ids = list(client.held)
+        if rng.random() < 0.6:
+            ids = rng.sample(ids, rng.randint(1, len(ids)))
+        if self.clients.remembered and rng.random() < 0.2:
+            ids.append(rng.choice(self.clients.remembered)[1])
+        if rng.random() < 0.1:
+            ids.append(ids[0])
+        connections = [one.connection for one in self.clients.alive.values()]
+        connection = rng.choice((client.connection, client.connection, 0, rng.choice(connections)))
+        visibility_ms = rng.choice((0, 0, 1_000, 1_500, 8_000, 60_000, 7))
+        world.apply(Extend(client.queue, ids, visibility_ms, connection))
+
     def answer_late(self, world: World) -> None:
         """Long after the lease, over any connection, for a message that may be anywhere by now."""
         rng = self.rng
@@ -199,7 +220,10 @@ class Workload:
 
     def create(self, world: World, queue: str) -> None:
         visibility_ms = self.rng.choice((0, 0, 1_000, 2_500, 20_000))
-        world.apply(CreateQueue(queue, None, None, visibility_ms))
+        limit = self.profile.max_attempts
+        if limit and self.rng.random() < 0.1:
+            limit = self.rng.choice((1, 10**9))
+        world.apply(CreateQueue(queue, None, None, visibility_ms, limit))
 
     def limit(self, world: World, name: str) -> None:
         """Set, change or lift a limit, in either syntax; now and then wrongly."""
@@ -257,15 +281,19 @@ class Workload:
 
     def purge(self, world: World, queue: str, key: bytes | None) -> None:
         found = world.machine.purgeable(queue, key)
+        named: list[LaneName] = []
+        if not isinstance(found, Rejection):
+            found.gather(1 << 62)
+            named = found.take(found.left)
         if self.rng.random() < self.profile.stepwise:
-            world.purge(queue, key, 0 if isinstance(found, Rejection) else len(found.lanes))
+            world.purge(queue, key, len(named))
             if self.rng.random() < 0.3:
                 self.made_again = queue
             return
         if isinstance(found, Rejection):
             world.apply(Purge(queue, [], True))
             return
-        lanes = list(found.lanes)
+        lanes = named
         cut = self.rng.randint(0, len(lanes))
         if cut and self.rng.random() < 0.5:
             # In two steps, as a big one is made; other things happen in between.
@@ -276,8 +304,8 @@ class Workload:
         else:
             every = Purge(queue, lanes, key is None, "ops", found.next_lane)
             world.apply(every, "all" if key is None else None)
-        if found.lanes and self.rng.random() < 0.8:
-            self.refill(world, queue, Assignment(found.lanes[-1][0], 1, found.lanes[-1][1]))
+        if named and self.rng.random() < 0.8:
+            self.refill(world, queue, Assignment(named[-1][0], 1, named[-1][1]))
 
     def refill(self, world: World, queue: str, assignment: Assignment) -> None:
         """More than a window holds for one lane: what comes next is looked for in the store."""

@@ -416,12 +416,18 @@ class World:
         for client in list(self.clients.alive.values()):
             self.clients.remove(client.id)
             self.apply(Leave(client.queue, client.id, release=True))
-        for name in list(self.machine.state.queues):
+        self._consume_all()
+
+    def _consume_all(self) -> None:
+        """Whoever has no consumer gets one: dead letters' queues may be made anew meanwhile."""
+        served = {client.queue for client in self.clients.alive.values()}
+        for name in [name for name in self.machine.state.queues if name not in served]:
             client = self.clients.connect(name)
             client.temper = "quick"
             self.apply(Consume(name, client.id, client.connection, 64, 1 << 20))
 
     def _answer_all(self) -> None:
+        self._consume_all()
         for client in list(self.clients.alive.values()):
             ids = list(client.held)
             client.held.clear()

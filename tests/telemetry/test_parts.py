@@ -87,11 +87,18 @@ def test_what_a_bucket_did_before_it_had_a_label_stays_in_other() -> None:
     one = BucketFigures(1.0, 1.0, 1.0, 0, 0, 10, 0)
     buckets = dict.fromkeys((b"a", b"b", b"c"), one)
     tracked = TrackedBuckets(2)
-    tracked.count(buckets)
+
+    def count() -> None:
+        tracked.begin(list(buckets))
+        for name, figures in buckets.items():
+            tracked.count({name: figures})
+        tracked.end()
+
+    count()
     assert set(tracked.names) == {b"a", b"b"} and tracked.other_passed == 10
     buckets[b"c"] = one._replace(passed=15)
     del buckets[b"a"]
-    tracked.count(buckets)
+    count()
     assert tracked.names[b"c"] == (10, 0)
     assert tracked.other_passed == 10
 

@@ -43,6 +43,7 @@ RUNNER_OPS: dict[str, frozenset[str]] = {
     name: _words(fields)
     for name, fields in {
         "check": "that",  # a Python expression over what was saved
+        "let": "name that",  # keep what the expression gives
         "sleep": "ms",
         "kill": "",  # the broker, with SIGKILL
         "stop": "",  # the broker, politely
@@ -51,12 +52,13 @@ RUNNER_OPS: dict[str, frozenset[str]] = {
         "thaw": "",
         "await": "name",  # a step that runs in the background
         "peer": "name script tls leader first",  # a scripted broker (harness/peer.py)
+        "peer_points": "name leader",  # from now on it names this leader
         "peer_wait": "name that",  # until the expression over what the peer saw holds
         "peer_send": "name raw",  # bytes (hex) to the peer's newest connection
         "produce": "client queue count producers",  # every message until it is stored
         "collect": "consumer client queue until count quiet_ms batch",  # take and ack
         "vectors": "files kind",
-        "consume_fails": "client consumer queue",  # at consume or, where that is lazy, at next
+        "consume_fails": "client consumer queue prefetch",  # at consume, or at next if that is lazy
         "until": "that every_ms call",  # repeat a call until the expression over `it` holds
     }.items()
 }

@@ -194,6 +194,9 @@ class Stage:
         if not self._evaluated(step["that"], {}):
             raise StepError(f"{step['that']} does not hold: {self._told(step['that'])}")
 
+    async def _do_let(self, step: Json) -> None:
+        self._saved[step["name"]] = self._evaluated(step["that"], {})
+
     async def _do_sleep(self, step: Json) -> None:
         await asyncio.sleep(step["ms"] / 1000)
 
@@ -221,6 +224,9 @@ class Stage:
         await peer.start(self._certificates if step.get("tls") else None)
         self._peers[step["name"]] = peer
         self._saved[step["name"]] = peer.address
+
+    async def _do_peer_points(self, step: Json) -> None:
+        self._peers[step["name"]].leader = step["leader"]
 
     async def _do_peer_wait(self, step: Json) -> None:
         peer = self._peers[step["name"]]
@@ -262,7 +268,8 @@ class Stage:
             await asyncio.sleep(step.get("every_ms", 50) / 1000)
 
     async def _do_consume_fails(self, step: Json) -> Any:
-        fields = {name: step[name] for name in ("client", "consumer", "queue")}
+        known = ("client", "consumer", "queue", "prefetch")
+        fields = {name: step[name] for name in known if name in step}
         answer = await self._call("consume", fields)
         if "ok" in answer:
             reading = {"consumer": step["consumer"], "max": 1, "timeout_ms": 15_000}

@@ -7,9 +7,12 @@
  */
 
 import { about, AdminCalls, whole } from './calls.js';
+import { refusedSettlement } from './errors.js';
 import { setOwn, type Message } from './message.js';
 import type { CallOptions } from './options.js';
 import type { Headers } from './outgoing.js';
+import type { SettleResult } from './results.js';
+import { Code } from './wire/catalogue.js';
 import { asBuffer, Reader } from './wire/codec.js';
 import * as op from './wire/operations.js';
 
@@ -19,6 +22,7 @@ const FORM_COUNT = 2;
 const STATES: Readonly<Record<MessageState, number>> = { ready: 1, delayed: 2, leased: 4 };
 const ALL_STATES = 7;
 const PAGE_MESSAGES = 1_000;
+const EXTEND_IDS = 1_000; // in one request
 
 /** What a message does in its queue. */
 export type MessageState = 'ready' | 'delayed' | 'leased';
@@ -188,6 +192,48 @@ export abstract class BulkCalls extends AdminCalls {
     const ask = { ...onBatches('extend', queue, name, options), reply: op.ExtendBatchResult };
     const body = { queue, name, visibilityMs: whole(visibilityMs), below: belowOf(options) };
     return countOf(await this.request(op.ExtendBatch, body, ask, options));
+  }
+
+  /** Lets a message's lease end `visibilityMs` from now; 0 means the queue's timeout. */
+  async extend(queue: string, id: string, visibilityMs = 0, options?: CallOptions): Promise<void> {
+    const [result] = await this.extendMany(queue, [id], visibilityMs, options);
+    if (result?.error !== undefined) throw result.error;
+  }
+
+  /** Lets the leases of many messages of a queue end later; one result per id, in order. */
+  async extendMany(
+    queue: string,
+    ids: Iterable<string>,
+    visibilityMs = 0,
+    options?: CallOptions,
+  ): Promise<SettleResult[]> {
+    const all = [...ids];
+    const results: SettleResult[] = [];
+    for (let at = 0; at < all.length; at += EXTEND_IDS) {
+      const messageIds = all.slice(at, at + EXTEND_IDS);
+      const { missing } = await this.extendSome(queue, messageIds, visibilityMs, options);
+      const gone = new Set(missing);
+      for (const id of messageIds)
+        results.push({
+          id,
+          error: gone.has(id) ? refusedSettlement(Code.MessageNotFound, queue, id) : undefined,
+        });
+    }
+    return results;
+  }
+
+  /** @internal */
+  protected async extendSome(
+    queue: string,
+    messageIds: readonly string[],
+    visibilityMs: number,
+    options?: CallOptions,
+  ): Promise<{ readonly visibilityMs: number; readonly missing: readonly string[] }> {
+    const ask = { ...about(`extend leases of queue "${queue}"`, queue), repeatable: true };
+    const body = { queue, messageIds: [...messageIds], visibilityMs: whole(visibilityMs) };
+    const reply = op.ExtendResult;
+    const found = await this.request(op.Extend, body, { ...ask, reply }, options);
+    return { visibilityMs: Number(found.visibilityMs), missing: found.missing };
   }
 
   /** Hands batches back at once, without counting an attempt. */

@@ -92,6 +92,8 @@ export interface CreateQueueOptions extends CallOptions {
   readonly onFailure?: string | undefined;
   /** How long a lease lasts. Default 30,000. */
   readonly visibilityTimeoutMs?: number | undefined;
+  /** A message that failed so many times is a dead letter, whatever the hook says. Default: no limit. */
+  readonly maxAttempts?: number | undefined;
 }
 
 /** Options of {@link Client.explain}. */
@@ -131,8 +133,9 @@ export abstract class AdminCalls {
 
   /** Creates a queue and its dead letter queue `<name>.dlq`; returns the queue's id. */
   async createQueue(name: string, options: CreateQueueOptions = {}): Promise<string> {
-    const { onEnqueue = null, onFailure = null, visibilityTimeoutMs = 0 } = options;
-    const body = { name, onEnqueue, onFailure, visibilityTimeoutMs: whole(visibilityTimeoutMs) };
+    const { onEnqueue = null, onFailure = null, visibilityTimeoutMs = 0, maxAttempts } = options;
+    const visibility = { visibilityTimeoutMs: whole(visibilityTimeoutMs) };
+    const body = { name, onEnqueue, onFailure, ...visibility, maxAttempts };
     const ask = { what: `create queue "${name}"`, subject: `queue "${name}"` };
     const { queueId } = await this.request(
       op.CreateQueue,

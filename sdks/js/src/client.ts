@@ -13,6 +13,7 @@ import { Consumer, type ConsumeOptions } from './consumer.js';
 import type { Deadline } from './deadline.js';
 import { RequestTimeoutError } from './errors.js';
 import { Events, type ClientEventName, type ClientEvents } from './events.js';
+import { beat } from './heartbeat.js';
 import { Message } from './message.js';
 import {
   checkPrefetch,
@@ -196,10 +197,15 @@ export class Client extends BulkCalls implements AsyncDisposable {
       throw new TypeError(`queue must be a string, not ${typeof queue}`);
     }
     options.signal?.throwIfAborted();
-    const stream = new Stream(queue, prefetch, (from, verb, message, error, call) =>
-      this.#settleOne(verb, message.queue, message.id, error, call, from.link),
+    const stream = new Stream(
+      queue,
+      prefetch,
+      (from, verb, message, error, call) =>
+        this.#settleOne(verb, message.queue, message.id, error, call, from.link),
+      (message, visibilityMs, call) => this.extend(message.queue, message.id, visibilityMs, call),
     );
     this.#router.subscribe(stream);
+    if (options.heartbeat === true) beat(stream, (ids) => this.extendSome(queue, ids, 0));
     return new Consumer(stream, options.signal, (one) => {
       this.#router.forget(one);
     });
@@ -317,6 +323,8 @@ export class Client extends BulkCalls implements AsyncDisposable {
         error: string | undefined,
         options: CallOptions | undefined,
       ) => this.#settleOne(verb, queue, id, error, options),
+      extend: ({ queue, id }: Message, visibilityMs: number, options: CallOptions | undefined) =>
+        this.extend(queue, id, visibilityMs, options),
     };
     scanDelivery(body, (at, payload, end) => {
       const queue = textAt(body, endOfText(body, at));

@@ -15,6 +15,11 @@ import { after } from './timer.js';
 export interface ConsumeOptions {
   /** How many messages may be here unsettled at a time. Default 256. */
   readonly prefetch?: number | undefined;
+  /**
+   * Extends the leases of all it holds, read or unread, until they are settled, however long that takes.
+   * Default false.
+   */
+  readonly heartbeat?: boolean | undefined;
   /** Closes the consumer; whoever waits for a message gets the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -81,6 +86,9 @@ export class Consumer implements AsyncIterableIterator<Message>, AsyncDisposable
 
   /** Waits like `receive` for a first message and adds what else is here already. */
   async receiveMany(limit: number, options: ReceiveOptions = {}): Promise<Message[]> {
+    if (!Number.isInteger(limit) || limit < 1) {
+      throw new RangeError(`limit must be a positive whole number, not ${String(limit)}`);
+    }
     const first = this.#stream.take() ?? (await this.#wait(options, () => this.#stream.take()));
     const messages: Message[] = [];
     for (let next = first; next !== undefined; next = this.#stream.take()) {

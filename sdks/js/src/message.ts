@@ -21,6 +21,8 @@ export interface Settler {
     error: string | undefined,
     options: CallOptions | undefined,
   ): Promise<void>;
+
+  extend(message: Message, visibilityMs: number, options: CallOptions | undefined): Promise<void>;
 }
 
 /**
@@ -140,7 +142,7 @@ export class Message {
     return this.#settler.settle('ack', this, undefined, options);
   }
 
-  /** Failed: the queue's `on_failure` hook sees `error` and decides what happens. */
+  /** Failed: the queue's `on_failure` hook sees `error`, 4,096 characters of it at most, and decides. */
   nack(error = '', options?: CallOptions): Promise<void> {
     return this.#settler.settle('nack', this, error, options);
   }
@@ -148,6 +150,11 @@ export class Message {
   /** Hands it back at once, to its old place and without a counted attempt. */
   release(options?: CallOptions): Promise<void> {
     return this.#settler.settle('release', this, undefined, options);
+  }
+
+  /** Lets its lease end `visibilityMs` from now; 0 means the queue's timeout. */
+  extend(visibilityMs = 0, options?: CallOptions): Promise<void> {
+    return this.#settler.extend(this, visibilityMs, options);
   }
 
   /** What ends up in logs: no payload, no header values. */

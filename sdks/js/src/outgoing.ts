@@ -13,6 +13,9 @@ import type { Run, Settled, Stored, Ticket } from './ticket.js';
 import { Writer } from './wire/codec.js';
 import { Opcode } from './wire/operations.js';
 
+/** Of what a nack says: a handler's error may be of any length. */
+const REASON_LENGTH_MAX = 4096;
+
 /** Headers of a message: text to text. */
 export type Headers = Readonly<Record<string, string>>;
 
@@ -128,17 +131,18 @@ function enqueueRun(
   };
 }
 
-/** Acks, nacks or releases of one queue as runs. `error` is what a nack says. */
+/** Acks, nacks or releases of one queue as runs. `reason` is what a nack says. */
 export function settlementRuns(
   opcode: number,
   queue: string,
   ids: readonly string[],
-  error: string | undefined,
+  reason: string | undefined,
   ticket: Ticket<Settled>,
   places: readonly number[],
   settings: Settings,
 ): Run[] {
   const runs: Run[] = [];
+  const error = reason === undefined ? undefined : readable(reason);
   for (let from = 0; from < ids.length; from += settings.maxBatchMessages) {
     const chosen = ids.slice(from, from + settings.maxBatchMessages);
     const perItem = queue.length * 3 + (error?.length ?? 0) * 3 + 48;
@@ -168,6 +172,13 @@ export function settlementRuns(
   }
   ticket.runs.push(...runs);
   return runs;
+}
+
+/** A reason of a length that is pleasant to read and that can be sent, without halves of characters. */
+function readable(reason: string): string {
+  return (
+    reason.length > REASON_LENGTH_MAX ? reason.slice(0, REASON_LENGTH_MAX) : reason
+  ).toWellFormed();
 }
 
 /** Messages of one run have one form, and all of them may be sent again or none. */

@@ -306,7 +306,7 @@ export class Router implements LinkHost {
     if (stream.closed || stream.error !== undefined) return;
     if (this.#ended !== undefined) {
       stream.fail(this.#ended);
-    } else if (stream.hops >= HOPS_MAX) {
+    } else if (stream.opened && stream.hops >= HOPS_MAX) {
       stream.hops = 0;
       this.#linkOf(stream.queue).subscribeLater(stream);
     } else {

@@ -29,6 +29,12 @@ type Settle = (
   options: CallOptions | undefined,
 ) => Promise<void>;
 
+type Extend = (
+  message: Message,
+  visibilityMs: number,
+  options: CallOptions | undefined,
+) => Promise<void>;
+
 export class Stream implements Settler {
   link: StreamLink | undefined;
   /** Of its Consume on the present connection. */
@@ -53,6 +59,7 @@ export class Stream implements Settler {
     readonly queue: string,
     readonly prefetch: number,
     settle: Settle,
+    readonly extend: Extend,
   ) {
     this.#settle = settle;
     const size = Buffer.byteLength(queue);
@@ -66,6 +73,11 @@ export class Stream implements Settler {
   /** How many messages were handed out and not settled. */
   get inHand(): number {
     return this.#inHand.size;
+  }
+
+  /** Ids of what was delivered and not settled, read or not. */
+  heldIds(): string[] {
+    return [...this.#inHand, ...[...this.#buffer].map((message) => message.id)];
   }
 
   /** Hands the next message out. */
@@ -179,6 +191,7 @@ export class Stream implements Settler {
 
   #isOwnQueue(body: Buffer, at: number): boolean {
     const name = this.#queueBytes;
-    return body.compare(name, 0, name.length, at, at + name.length) === 0;
+    const end = at + name.length;
+    return end <= body.length && body.compare(name, 0, name.length, at, end) === 0;
   }
 }

@@ -21,6 +21,8 @@ pub struct CreateQueueOptions {
     pub on_failure: Option<String>,
     /// How long a lease lasts; the broker's default is 30 s.
     pub visibility_timeout: Option<Duration>,
+    /// A message that failed so many times is a dead letter, whatever the hook says; no limit by default.
+    pub max_attempts: Option<u32>,
 }
 
 impl CreateQueueOptions {
@@ -39,6 +41,12 @@ impl CreateQueueOptions {
     /// Sets how long a lease lasts.
     pub fn visibility_timeout(mut self, time: Duration) -> Self {
         self.visibility_timeout = Some(time);
+        self
+    }
+
+    /// Sets after how many failures a message is a dead letter, whatever the hook says.
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = Some(attempts);
         self
     }
 }
@@ -165,6 +173,7 @@ impl FilaClient {
             on_enqueue: options.on_enqueue,
             on_failure: options.on_failure,
             visibility_timeout_ms: options.visibility_timeout.map_or(0, millis),
+            max_attempts: options.max_attempts,
         };
         let reply: wire::CreateQueueResult = self.ask(&q, &body).await?;
         check(&q.operation, &subject(name), reply.code, reply.message.as_deref())?;

@@ -294,16 +294,19 @@ fn same_number(results: usize, items: usize) -> Result<(), BodyError> {
     Err(BodyError { field: "results".to_owned(), reason: format!("{results} results for {items} items") })
 }
 
+/// A message that nobody here holds.
+pub(crate) fn not_leased(queue: &str, id: &str) -> Error {
+    let text = format!(
+        "message {id:?} is not leased from queue {queue:?} by this client: it was settled already, its lease ran \
+         out, or it never existed"
+    );
+    Error::refused(2, &text, "", Default::default())
+}
+
 fn settlement_error(code: u8, r: &Ref) -> Error {
     let (id, queue) = (&r.id, &r.queue);
     match code {
-        2 => {
-            let text = format!(
-                "message {id:?} is not leased from queue {queue:?} by this client: it was settled already, its \
-                 lease ran out, or it never existed"
-            );
-            Error::refused(code, &text, "", Default::default())
-        }
+        2 => not_leased(queue, id),
         1 => Error::refused(code, "", &format!("queue {queue:?}"), Default::default()),
         _ => Error::refused(code, "", &format!("message {id:?} of queue {queue:?}"), Default::default()),
     }

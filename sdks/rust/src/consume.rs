@@ -13,6 +13,7 @@ use tokio::task::JoinError;
 
 use crate::call::Kind;
 use crate::client::FilaClient;
+use crate::heartbeat::Heartbeat;
 use crate::message::Message;
 use crate::race::race;
 use crate::subscription::Subscription;
@@ -26,11 +27,14 @@ pub struct ConsumeOptions {
     /// How many messages the broker may have delivered without their being settled, from 1 to 65,535; 256
     /// by default.
     pub prefetch: u32,
+    /// Whether the leases of what is not settled, read or not, are extended, however long that takes; not by
+    /// default.
+    pub heartbeat: bool,
 }
 
 impl Default for ConsumeOptions {
     fn default() -> ConsumeOptions {
-        ConsumeOptions { prefetch: 256 }
+        ConsumeOptions { prefetch: 256, heartbeat: false }
     }
 }
 
@@ -43,6 +47,12 @@ impl ConsumeOptions {
     /// How many messages the broker may have delivered without their being settled.
     pub fn with_prefetch(mut self, prefetch: u32) -> Self {
         self.prefetch = prefetch;
+        self
+    }
+
+    /// Extends the leases of what is not settled, three times within the queue's visibility timeout.
+    pub fn with_heartbeat(mut self) -> Self {
+        self.heartbeat = true;
         self
     }
 }
@@ -67,6 +77,7 @@ impl ConsumeOptions {
 pub struct ConsumeStream {
     subscription: Arc<Subscription>,
     client: FilaClient,
+    heartbeat: Option<Heartbeat>,
 }
 
 /// Ends a [`ConsumeStream`] from elsewhere.
@@ -92,8 +103,9 @@ impl FilaClient {
         }
         let core = self.core();
         let _under_way = core.begin(&operation, true)?;
-        let subscription = Subscription::new(core.new_key(), queue, options.prefetch);
-        let stream = ConsumeStream { subscription, client: self.clone() }; // closes it if we fail
+        let subscription = Subscription::new(core.new_key(), queue, options.prefetch, options.heartbeat);
+        // Closes it if we fail.
+        let mut stream = ConsumeStream { subscription, client: self.clone(), heartbeat: None };
         if !core.join(&stream.subscription) {
             return Err(Error::closed(&core.seed().name).during(&operation));
         }
@@ -102,6 +114,9 @@ impl FilaClient {
             return Err(core.seed().why_ended().during(&operation));
         }
         self.bounded(&operation, queue, poll_fn(|context| stream.subscription.poll_open(context))).await??;
+        if options.heartbeat {
+            stream.heartbeat = Some(Heartbeat::start(self.clone(), stream.subscription.clone()));
+        }
         Ok(stream)
     }
 
@@ -210,21 +225,11 @@ where
     }
     let settled = match result {
         Ok(()) => receipt.settle(Kind::Ack, "").await,
-        Err(error) => receipt.settle(Kind::Nack, &clipped(error.to_string())).await,
+        Err(error) => receipt.settle(Kind::Nack, &error.to_string()).await,
     };
     if let Err(error) = settled {
         tracing::warn!(queue = &*queue, message_id = id, %error, "a handled message was not settled");
     }
-}
-
-/// A reason of a length that is pleasant to read, and that can be sent.
-fn clipped(mut reason: String) -> String {
-    const LONGEST: usize = 4096;
-    if reason.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
-        reason.truncate(end);
-    }
-    reason
 }
 
 impl ConsumeStream {

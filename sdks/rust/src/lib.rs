@@ -80,6 +80,7 @@ mod core;
 mod enqueue;
 mod error;
 mod event;
+mod heartbeat;
 mod keys;
 mod leaders;
 mod link;

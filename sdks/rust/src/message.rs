@@ -12,6 +12,7 @@ use crate::call::{Kind, Ref};
 use crate::client::FilaClient;
 use crate::core::lock;
 use crate::link::Link;
+use crate::settle::clipped;
 use crate::trace::TRACEPARENT_HEADER;
 use crate::wire::{BodyError, Decoder};
 use crate::{Error, Result};
@@ -70,6 +71,14 @@ impl Message {
         self.settle(Kind::Release, "").await
     }
 
+    /// Lets the lease end that much later from now; `None` means the queue's visibility timeout.
+    pub async fn extend(&self, visibility: Option<Duration>) -> Result<()> {
+        let Some(client) = &self.client else {
+            return Err(Error::invalid("extend", "the message was not received from a consumer"));
+        };
+        client.extend(&self.queue, &self.id, visibility).await
+    }
+
     /// The message's W3C trace context.
     pub fn traceparent(&self) -> Option<&str> {
         self.headers.get(TRACEPARENT_HEADER).map(String::as_str)
@@ -106,7 +115,7 @@ impl Receipt {
         let Some(client) = &self.client else {
             return Err(Error::invalid("settle", "the message was not received from a consumer"));
         };
-        let refs = vec![Ref { queue: self.queue, id: self.id, reason: reason.to_owned() }];
+        let refs = vec![Ref { queue: self.queue, id: self.id, reason: clipped(reason).to_owned() }];
         client.settle_one(kind, refs, self.link).await
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A link's lock may be held when a subscription's is taken, never the other way round.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -34,6 +34,8 @@ struct SubscriptionState {
     buffer: VecDeque<Message>,
     /// How often each message that was delivered before is in the buffer, by id.
     again: HashMap<String, usize>,
+    /// With a heart-beat: ids of what is not settled.
+    held: Option<HashSet<String>>,
     /// Came after the end and before the cancel: nobody has read it.
     late: Vec<Message>,
     /// It was accepted once.
@@ -60,9 +62,27 @@ impl SubscriptionState {
 }
 
 impl Subscription {
-    pub(crate) fn new(key: u64, queue: &str, prefetch: u32) -> Arc<Subscription> {
+    pub(crate) fn new(key: u64, queue: &str, prefetch: u32, heartbeat: bool) -> Arc<Subscription> {
         let names = Mutex::default();
-        Arc::new(Subscription { key, queue: queue.into(), prefetch, names, state: Mutex::default() })
+        let held = heartbeat.then(HashSet::new);
+        let state = Mutex::new(SubscriptionState { held, ..SubscriptionState::default() });
+        Arc::new(Subscription { key, queue: queue.into(), prefetch, names, state })
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        lock(&self.state).ended
+    }
+
+    /// With a heart-beat: ids of what is not settled, read or not.
+    pub(crate) fn held(&self) -> Vec<String> {
+        lock(&self.state).held.iter().flatten().cloned().collect()
+    }
+
+    /// These are not leased here any more.
+    pub(crate) fn forget(&self, ids: &HashSet<String>) {
+        if let Some(held) = &mut lock(&self.state).held {
+            held.retain(|id| !ids.contains(id));
+        }
     }
 
     /// Ready when the broker has accepted it, or with why not.
@@ -104,6 +124,9 @@ impl Subscription {
         if state.ended {
             return messages;
         }
+        if let Some(held) = &mut state.held {
+            held.extend(messages.iter().map(|message| message.id.clone()));
+        }
         for message in &messages {
             if message.attempt_count > 0 {
                 *state.again.entry(message.id.clone()).or_default() += 1;
@@ -127,6 +150,11 @@ impl Subscription {
     /// time and lie here unread: that copy is nobody's now, and goes before its caller hears.
     pub(crate) fn settled(&self, items: &[Item], results: &[wire::CodeItem]) {
         let mut state = lock(&self.state);
+        if let Some(held) = &mut state.held {
+            for item in items {
+                held.remove(&item.settlement().id);
+            }
+        }
         if state.again.is_empty() {
             return;
         }
@@ -154,6 +182,9 @@ impl Subscription {
         state.buffer.clear();
         state.again.clear();
         state.late.clear();
+        if let Some(held) = &mut state.held {
+            held.clear();
+        }
     }
 
     pub(crate) fn set_id(&self, id: u32) {
@@ -193,6 +224,15 @@ impl Subscription {
         let own = matches!(error, Error::Closed(_));
         let error = error.clone().during(&format!("consume queue {:?}", self.queue));
         self.finish(core, if own { None } else { Some(error) });
+    }
+
+    /// Ends it with an error its reader sees, and tells the broker.
+    pub(crate) fn doom(self: &Arc<Self>, core: &Core, error: &Error) {
+        let error = error.clone().during(&format!("consume queue {:?}", self.queue));
+        let (link, unread) = self.finish(core, Some(error));
+        if let Some(link) = link {
+            link.unsubscribe(self, unread);
+        }
     }
 
     /// Ends the subscription and hands back what nobody has read.
@@ -333,7 +373,7 @@ mod tests {
         link.attach(1 << 20);
         let core = Core::new(Config { options, tls: None });
         core.set_seed(link.clone());
-        let subscription = Subscription::new(1, "q", 10);
+        let subscription = Subscription::new(1, "q", 10, false);
         core.join(&subscription);
         link.subscribe(&subscription);
         let id = lock(&subscription.state).id.unwrap();

@@ -6,18 +6,23 @@ Pages have forms of their own (messages or Arrow), so the edges ask for them by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS
 from fila.core.browse import Page, StoredPage
+from fila.core.figures import OpenBatch
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import OK, Rejection, invalid_value
+from fila.core.work import Work
 from fila.security.permission import CONSUME
 from fila.wire import bodies as b
 from fila.wire.fields import LIST_ITEMS_MAX
 from fila.wire.forms import ALL_STATES
+from fila.wire.ids import parse_id
 
 if TYPE_CHECKING:
+    from fila.broker.browser import Opened
     from fila.broker.session import Session
 
 _MS: Final = 1_000_000
@@ -69,22 +74,73 @@ def _end(
     return others()
 
 
-def list_batches(session: Session, request: b.ListBatches) -> b.ListBatchesResult | Rejection:
+def extend(session: Session, request: b.Extend) -> Any:
+    """Some ids at a time, the first at once; the rest with the turns to come."""
+    queue, texts, visibility_ms = request
+    settings = session.broker.machine.view.settings
+    missing: list[str] = []
+
+    def step(at: int) -> Rejection | None:
+        some = texts[at : at + settings.extend_messages]
+        ids = [parse_id(text.encode()) or b"" for text in some]
+        codes = session.broker.extend(queue, ids, visibility_ms, session.number)
+        if isinstance(codes, Rejection):
+            return codes
+        session.broker.work.done += len(ids)
+        missing.extend([text for text, code in zip(some, codes, strict=True) if code != OK])
+        return None
+
+    fault = step(0)
+    if fault is not None:
+        return fault
+    lasting_ms = visibility_ms or session.broker.machine.view.visibility_ms(queue)
+    if len(texts) <= settings.extend_messages:
+        return b.ExtendResult(OK, lasting_ms, tuple(missing))
+
+    def others() -> Generator[None, None, b.ExtendResult]:
+        for at in range(settings.extend_messages, len(texts), settings.extend_messages):
+            yield
+            if step(at) is not None:  # the queue is gone
+                missing.extend(texts[at:])
+                break
+        return b.ExtendResult(OK, lasting_ms, tuple(missing))
+
+    return others()
+
+
+def list_batches(session: Session, request: b.ListBatches) -> Any:
     """The open batches, oldest first."""
-    found = session.broker.machine.view.open_batches(request.queue, LIST_ITEMS_MAX)
-    if isinstance(found, Rejection):
-        return found
-    batches = [
-        b.OpenBatch(one.name, one.messages, one.leased_ns // _MS, one.expires_ns // _MS)
-        for one in found
-    ]
+    view = session.broker.machine.view
+    found = view.open_batches(request.queue, LIST_ITEMS_MAX, STEP_ITEMS)
+    return found if isinstance(found, Rejection) else _list_batches(session.broker.work, found)
+
+
+def _list_batches(
+    work: Work, found: Iterator[list[OpenBatch]]
+) -> Generator[None, None, b.ListBatchesResult]:
+    batches: list[b.OpenBatch] = []
+    for some in found:
+        batches += [
+            b.OpenBatch(one.name, one.messages, one.leased_ns // _MS, one.expires_ns // _MS)
+            for one in some
+        ]
+        if len(some) == STEP_ITEMS:
+            work.done += STEP_ITEMS // ITEMS_OF_A_MESSAGE
+            yield
     return b.ListBatchesResult(OK, tuple(batches))
 
 
-def browse(session: Session, request: b.Browse) -> b.BrowseResult | Rejection:
+def browse(session: Session, request: b.Browse) -> Any:
     session.broker.begin()
     key = None if request.fairness_key is None else request.fairness_key.encode()
-    opened = session.browser.open(request.queue, key, request.parts, request.ttl_ms)
+    steps = session.browser.open(request.queue, key, request.parts, request.ttl_ms)
+    return steps if isinstance(steps, Rejection) else _browse(steps)
+
+
+def _browse(
+    steps: Generator[None, None, Opened | Rejection],
+) -> Generator[None, None, b.BrowseResult | Rejection]:
+    opened = yield from steps
     if isinstance(opened, Rejection):
         return opened
     ranges = tuple([b.BrowseRange(start, end) for start, end in opened.ranges])
@@ -140,6 +196,7 @@ AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.AckBatch: ack_batch,
     b.ExtendBatch: extend_batch,
     b.ReleaseBatch: release_batch,
+    b.Extend: extend,
     b.ListBatches: list_batches,
     b.Browse: browse,
     b.BrowseClose: browse_close,

@@ -22,6 +22,7 @@ from fila.core.command import (
     DeleteQueue,
     Enqueue,
     EnqueueKeyed,
+    Extend,
     ExtendBatch,
     HandBack,
     Hold,
@@ -151,14 +152,27 @@ class Broker(Turns):
         self.begin()
         return self._turn.apply(Release(queue, ids, connection))
 
+    def extend(
+        self, queue: str, ids: list[bytes], visibility_ms: int, connection: int
+    ) -> list[int] | Rejection:
+        """Let leases of messages end so much later than now."""
+        self.begin()
+        return self._turn.apply(Extend(queue, ids, visibility_ms, connection))
+
     def lease_batch(
-        self, queue: str, name: str, wanted: Wanted, done: Callable[[BatchLeased], Sink | None]
+        self,
+        queue: str,
+        name: str,
+        wanted: Wanted,
+        done: Callable[[BatchLeased], Sink | None],
+        part: tuple[int, int] = (0, 0),
     ) -> int | Rejection:
-        """Ask for a batch; `done` gets it when it is committed. Returns the request's number."""
+        """Ask for a batch; `done` gets it when it is committed, one that is open from that part on.
+        Returns the request's number."""
         self.begin()
         self._leases_asked += 1
         request = self._leases_asked
-        reply = self._turn.apply(Lease(queue, name, request, *wanted))
+        reply = self._turn.apply(Lease(queue, name, request, *wanted, *part))
         if isinstance(reply, Rejection):
             return reply
         self._outbox.leasing[request] = done
@@ -239,14 +253,20 @@ class Broker(Turns):
         self._turn.apply(HandBack(queue, connection))
 
     def create_queue(
-        self, queue: str, on_enqueue: str | None, on_failure: str | None, visibility_ms: int
+        self,
+        queue: str,
+        on_enqueue: str | None,
+        on_failure: str | None,
+        visibility_ms: int,
+        max_attempts: int | None = None,
     ) -> Rejection | None:
         self.begin()
         try:
             self._hooks.check(on_enqueue, on_failure)
         except HookError as error:
             return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
-        reply = self._turn.apply(CreateQueue(queue, on_enqueue, on_failure, visibility_ms))
+        wanted = CreateQueue(queue, on_enqueue, on_failure, visibility_ms, max_attempts or 0)
+        reply = self._turn.apply(wanted)
         if isinstance(reply, Rejection):
             return reply
         self.install_hooks(queue)

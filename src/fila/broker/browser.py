@@ -7,13 +7,15 @@ so its size is bounded; nothing of the machine is touched by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 from fila.broker.broker import Broker
+from fila.broker.stepping import counted
 from fila.core import browse, rejection
 from fila.core.browse import Page, Range, StoredPage
 from fila.core.rejection import Rejection, invalid_value
+from fila.core.view import Browsing
 
 _TOKEN_BYTES = 16
 
@@ -81,12 +83,13 @@ class Browser:
         self._random_hex = random_hex
         self._now_ms = now_ms
         self._open: dict[str, Browsed] = {}
+        self._opening = 0  # those whose parts are being found
         self._sweeps_ms = 0  # when the next look at what is over is due
 
     def open(
         self, queue: str, fairness_key: bytes | None, parts: int, ttl_ms: int
-    ) -> Opened | Rejection:
-        """Take a snapshot of a queue."""
+    ) -> Generator[None, None, Opened | Rejection] | Rejection:
+        """Take a snapshot of a queue; its parts are found in steps."""
         limits = self._limits
         if not 1 <= parts <= limits.parts_max:
             return invalid_value("parts", f"{parts} is not within 1 to {limits.parts_max}")
@@ -96,18 +99,31 @@ class Browser:
         if not view.has_queue(queue):
             return view.no_queue(queue)
         self._sweep()
-        if len(self._open) >= limits.snapshots_max:
+        if self._taken() >= limits.snapshots_max:
             self._make_room()
-        if len(self._open) >= limits.snapshots_max:
+        if self._taken() >= limits.snapshots_max:
             return Rejection(
                 rejection.CHANNEL_FULL,
-                f"{len(self._open)} snapshots are being browsed, as many as may be; close one, "
+                f"{self._taken()} snapshots are being browsed, as many as may be; close one, "
                 "or try again later",
             )
-        found = view.browse(queue, fairness_key, parts)
+        steps = view.browse(queue, fairness_key, parts)
+        return steps if isinstance(steps, Rejection) else self._opened(queue, steps, ttl_ms)
+
+    def _taken(self) -> int:
+        return len(self._open) + self._opening
+
+    def _opened(
+        self, queue: str, steps: Generator[int, None, Browsing | Rejection], ttl_ms: int
+    ) -> Generator[None, None, Opened | Rejection]:
+        self._opening += 1
+        try:
+            found = yield from counted(self._broker.work, steps)
+        finally:
+            self._opening -= 1
         if isinstance(found, Rejection):
             return found
-        ttl_ms = ttl_ms or limits.ttl_ms
+        ttl_ms = ttl_ms or self._limits.ttl_ms
         token = self._random_hex(_TOKEN_BYTES)
         opened = Browsed(queue, found.snapshot, found.ranges, ttl_ms, self._now_ms())
         self._open[token] = opened
@@ -161,6 +177,8 @@ class Browser:
     def _make_room(self) -> None:
         """Close the one that was asked for last the longest ago, if nobody seems to read it."""
         now_ms = self._now_ms()
+        if not self._open:
+            return
         token, oldest = min(
             self._open.items(), key=lambda one: (bool(one[1].unread), one[1].asked_ms)
         )

@@ -7,10 +7,12 @@ get the default key and share one lane with all others.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
 from typing import Final
 
 from fila.broker.broker import Broker
-from fila.core.explain import Document
+from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS, counted
+from fila.core.explain import Document, Explaining
 from fila.core.rejection import MESSAGE_NOT_FOUND, Rejection
 from fila.core.verdict import DEFAULT_ASSIGNMENT
 from fila.hooks.breaker import CLOSED
@@ -33,29 +35,43 @@ _TOLD: Final = (
     "strangers_kept_out",
     "last_problem",
 )
+QUEUE_ITEMS: Final = 4  # a queue in a line costs as much as so many of another list
 _DEFAULT_KEY = DEFAULT_ASSIGNMENT.fairness_key.decode()
 
 
 def explanation(
     broker: Broker, queue: str, fairness_key: str | None, message_id: str, keys_max: int
-) -> Document | Rejection:
-    """Why a message, a key or a queue waits."""
+) -> Generator[None, None, Document | Rejection] | Rejection:
+    """Why a message, a key or a queue waits, in steps."""
     id = None
     if message_id:
         id = parse_id(message_id.encode())
         if id is None:
             return Rejection(MESSAGE_NOT_FOUND, f'"{message_id}" is no message id')
-    broker.begin()
     key = None if fairness_key is None else fairness_key.encode()
-    document = broker.machine.view.explain(queue, key, id, keys_max)
+    return _explanation(broker, broker.machine.view.explain_in_steps(queue, key, id, keys_max))
+
+
+def _explanation(broker: Broker, steps: Explaining) -> Generator[None, None, Document | Rejection]:
+    broker.begin()
+    document = yield from counted(broker.work, steps)
     return document if isinstance(document, Rejection) else _with_hooks(broker, document)
 
 
-def queues_in_short(broker: Broker, names: list[str]) -> Document:
-    """These queues, each in a line."""
+def queues_in_short(
+    broker: Broker, names: list[str], may: Callable[[str], bool]
+) -> Generator[None, None, bytes]:
+    """Those of the queues that the caller may see so, each in a line, as JSON; in steps."""
+    parts: list[bytes] = []
     broker.begin()
-    found = broker.machine.view.overview(names)
-    return {"queues": [_with_hooks(broker, one) for one in found]}
+    for start in range(0, len(names), STEP_ITEMS // QUEUE_ITEMS):
+        if start:
+            broker.work.done += STEP_ITEMS // ITEMS_OF_A_MESSAGE
+            yield
+        some = [one for one in names[start : start + STEP_ITEMS // QUEUE_ITEMS] if may(one)]
+        found = broker.machine.view.overview(some)
+        parts += [as_json(_with_hooks(broker, one)) for one in found]
+    return b'{"queues":[' + b",".join(parts) + b"]}"
 
 
 def as_json(document: Document) -> bytes:

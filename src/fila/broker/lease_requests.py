@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fila.broker.broker import Sink
     from fila.broker.session import Session
 
+# Takes the answer; of a batch that is told in parts, one after the other (`BatchLeased.rest`).
 Done = Callable[[BatchLeased | Rejection], "Sink"]
 
 
@@ -37,7 +38,7 @@ class Wanted(NamedTuple):
 class LeaseRequest:
     """One request, from when it was asked until it is answered."""
 
-    __slots__ = ("done", "fresh", "name", "number", "queue", "wanted")
+    __slots__ = ("done", "fresh", "name", "number", "part", "queue", "wanted")
 
     def __init__(self, queue: str, name: str, wanted: Wanted, done: Done) -> None:
         self.queue = queue
@@ -45,6 +46,7 @@ class LeaseRequest:
         self.wanted = wanted
         self.done = done
         self.number = 0  # the machine's, while it waits there
+        self.part = (0, 0)  # what of the batch is told next: `opened` and `after` of a Lease
         self.fresh = False  # the batch was made for it: it is not given again, but read late
 
 
@@ -98,29 +100,40 @@ class LeaseRequests:
 
     # --- batches that are read
 
-    def takes_more(self) -> bool:
-        """Whether the connection has taken what it was told, and may be told more."""
-        return self._reading is None and self._session.takes_more()
+    def takes_more(self, request: LeaseRequest) -> bool:
+        """Whether the connection has taken what it was told, and may be told more; what it is being
+        told is told to its end."""
+        if self._reading is not None:
+            return self._reading is request
+        return self._session.takes_more()
+
+    def is_told(self, request: LeaseRequest) -> bool:
+        """Whether parts of its batch were told already."""
+        return self._reading is request
 
     def read(self, request: LeaseRequest) -> int:
-        """Its turn has come: read the batch, and tell it with this turn's commit. Returns about how
-        much that is."""
+        """Its turn has come: read a part of the batch, and tell it with this turn's commit. Returns
+        about how much that is."""
         size = self._size(request)
-        if size is not None:
+        if size is not None and self._reading is None:
             self._reading = request
             self._read_bytes = size
             self._telling.begun(size)
         fault = self._ask(request)
         if fault is not None:
             self._waiting.pop(request, None)
+            if request is self._reading:
+                self._read_ended()
             self._broker.after_commit(partial(_refuse, request.done, fault))
-        return size or 0
+        return min(size or 0, self._broker.machine.view.settings.tell_bytes)
 
     def _ask(self, request: LeaseRequest) -> Rejection | None:
         self._waiting[request] = None
-        number = self._broker.lease_batch(
-            request.queue, request.name, request.wanted, partial(self._answered, request)
-        )
+        wanted = request.wanted
+        if request.part[0]:
+            wanted = wanted._replace(max_messages=0)  # it was there, and is not to be made again
+        done = partial(self._answered, request)
+        number = self._broker.lease_batch(request.queue, request.name, wanted, done, request.part)
         if isinstance(number, Rejection):
             del self._waiting[request]
             return number
@@ -129,6 +142,10 @@ class LeaseRequests:
 
     def _answered(self, request: LeaseRequest, leased: BatchLeased) -> Sink | None:
         request.number = 0
+        if leased.rest:
+            request.part = (leased.opened, leased.rest)
+            self._telling.go_on(self, request)
+            return request.done(leased)
         if request is self._reading:
             self._read_ended()
         if leased.unread and request.wanted.told != TOLD_COUNTED:

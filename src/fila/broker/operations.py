@@ -23,11 +23,11 @@ from fila.wire.operation import Operation
 if TYPE_CHECKING:
     from fila.broker.session import Session
 
-# Takes the result: at once, or when a job of many turns is done. What it gives back is carried out
-# in steps: an answer too large to be made in one turn.
+# Takes the result: at once, or when a job of many turns is done; or why there is none, if steps
+# found that out. What it gives back is carried out in steps: an answer too large for one turn.
 Done = Callable[[Any], Steps | None]
 
-# The result, why there is none, or steps that end with the result.
+# The result, why there is none, or steps that end with either.
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     **queue_operations.AT_ONCE,
     **key_operations.AT_ONCE,
@@ -81,8 +81,14 @@ def _stepped(
     steps: Generator[None, None, Any],
     done: Done,
 ) -> Generator[None, None, None]:
-    answer = yield from steps
-    sending = _finish(session, row, fields, answer, done)
+    try:
+        answer = yield from steps
+    except StoreDamagedError as error:
+        answer = session.broker.set_apart(error)
+    if isinstance(answer, Rejection):
+        sending = done(answer)
+    else:
+        sending = _finish(session, row, fields, answer, done)
     if sending is not None:
         yield from sending
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import explaining
 from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS, Steps, counted
+from fila.core.explain import Document
 from fila.core.rejection import OK, Rejection
 from fila.core.stats import Reading
 from fila.core.work import Work
@@ -99,21 +100,32 @@ def list_config(session: Session, request: b.ListConfig) -> b.ListConfigResult:
     return b.ListConfigResult(OK, tuple(entries))
 
 
-def explain(session: Session, request: b.Explain) -> b.ExplainResult | Rejection:
+def explain(
+    session: Session, request: b.Explain
+) -> Generator[None, None, b.ExplainResult | Rejection] | Rejection:
     """Why it waits, as JSON. Without a queue: all that the caller administers, in short."""
     if not request.queue:
-        guard, identity = session.guard, session.identity
-        names = [
-            one.name
-            for one in session.broker.machine.view.summaries()
-            if guard.permit_admin(identity, one.name) is None
-        ]
-        found = explaining.queues_in_short(session.broker, names)
-        return b.ExplainResult(OK, explaining.as_json(found))
-    document = explaining.explanation(session.broker, *request)
+        return _explain_all(session)
+    steps = explaining.explanation(session.broker, *request)
+    return steps if isinstance(steps, Rejection) else _explain(steps)
+
+
+def _explain(
+    steps: Generator[None, None, Document | Rejection],
+) -> Generator[None, None, b.ExplainResult | Rejection]:
+    document = yield from steps
     if isinstance(document, Rejection):
         return document
     return b.ExplainResult(OK, explaining.as_json(document))
+
+
+def _explain_all(session: Session) -> Generator[None, None, b.ExplainResult]:
+    guard, identity = session.guard, session.identity
+    names = [one.name for one in session.broker.machine.view.summaries()]
+    found = yield from explaining.queues_in_short(
+        session.broker, names, lambda name: guard.permit_admin(identity, name) is None
+    )
+    return b.ExplainResult(OK, found)
 
 
 def pause_queue(session: Session, request: b.PauseQueue) -> b.PauseQueueResult | Rejection:

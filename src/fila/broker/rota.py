@@ -36,14 +36,25 @@ class Rota:
     def __init__(self, work: Work) -> None:
         self._work = work
         self.waiting: OrderedDict[Worker, None] = OrderedDict()
+        self._reserve = RESERVE  # what is left of it
+
+    def begin(self) -> None:
+        """Another turn begins."""
+        self._reserve = RESERVE
 
     def newcomer(self) -> int:
-        """How much somebody may do who does not wait yet."""
+        """How much somebody may do who does not wait yet; `came` tells how much it did."""
         work = self._work
         room = work.limit - work.done
         if room > FIRST:
             return room
-        return max(room, min(FIRST, room + RESERVE))
+        return max(room, min(FIRST, self._reserve))
+
+    def came(self, may: int, did: int) -> None:
+        """A newcomer that might do so much did so much: out of the reserve, if there was little
+        room otherwise."""
+        if may <= FIRST:
+            self._reserve -= did
 
     def join(self, worker: Worker) -> None:
         """Wait for the next turn."""

@@ -214,6 +214,10 @@ class Session:
         span = self._span("nack", queue, len(ids))
         return self._traced(span, self.broker.nack(queue, ids, errors, self.number))
 
+    def leased_bytes(self, queue: str, ids: list[bytes]) -> list[int]:
+        """How large each of them is: what a nack or a release of it reads and stores."""
+        return self.broker.machine.view.leased_bytes(queue, ids)
+
     def release(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
         """After `may_consume` said nothing."""
         return self.broker.release(queue, ids, self.number)

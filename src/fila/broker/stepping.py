@@ -53,8 +53,11 @@ class Stepping:
 def run(turns: Turns, steps: Steps) -> None:
     """Carry out as far as this turn has room, and the rest with the next ones."""
     one = Stepping(turns, steps)
-    one.credit = turns.rota.newcomer()
-    if one.go_on() == MORE:
+    one.credit = may = turns.rota.newcomer()
+    before = turns.work.done
+    said = one.go_on()
+    turns.rota.came(may, turns.work.done - before)
+    if said == MORE:
         turns.rota.join(one)
 
 

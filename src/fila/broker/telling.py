@@ -1,5 +1,5 @@
-"""Open lease batches that are to be read and told: one of each connection at a time, so many bytes
-with each turn.
+"""Open lease batches that are to be read and told: one of each connection at a time, in parts, so
+many bytes with each turn.
 
 The answer to a request of forty bytes may be sixteen megabytes. So whoever asks for a batch that is
 open stands in line: it is read when its connection has taken the answers before it, and when what
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+PARTS: Final = 2  # that are read with one turn
 
 if TYPE_CHECKING:
     from fila.broker.lease_requests import LeaseRequest, LeaseRequests
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 class Telling:
     def __init__(self, turn_bytes: int, under_way_bytes: int, wake: Callable[[], None]) -> None:
-        """`turn_bytes` are read with one turn, one batch always is; `under_way_bytes` may be read
+        """`turn_bytes` are read with one turn, one part always is; `under_way_bytes` may be read
         and not yet handed to their connections; `wake` asks for a turn."""
         self._turn_bytes = turn_bytes
         self._under_way_bytes = under_way_bytes
@@ -33,6 +35,11 @@ class Telling:
     def ask(self, requests: LeaseRequests, request: LeaseRequest) -> None:
         """Stand in line."""
         self._line.setdefault(requests, deque()).append(request)
+        self._wake()
+
+    def go_on(self, requests: LeaseRequests, request: LeaseRequest) -> None:
+        """A part was told: the next one comes before what else its connection waits for."""
+        self._line.setdefault(requests, deque()).appendleft(request)
         self._wake()
 
     def leave(self, requests: LeaseRequests, request: LeaseRequest) -> None:
@@ -51,14 +58,16 @@ class Telling:
     def step(self) -> bool:
         """With a turn open, read what may be read. Whether more could be with the next turn."""
         left = self._turn_bytes
+        parts = PARTS
         for requests in list(self._line):
-            if self._bytes >= self._under_way_bytes:
-                return False
-            if left <= 0:
+            if left <= 0 or parts <= 0:
                 return True
-            if not requests.takes_more():
-                continue
             own = self._line[requests]
+            if not requests.takes_more(own[0]):
+                continue
+            if self._bytes >= self._under_way_bytes and not requests.is_told(own[0]):
+                continue
+            parts -= 1
             request = own.popleft()
             if own:
                 self._line.move_to_end(requests)

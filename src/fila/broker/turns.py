@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from fila.broker import stepping
 from fila.broker.clock import Clock
 from fila.broker.outbox import Outbox, Recorder, Sink, Watcher
 from fila.broker.rota import Rota
@@ -133,6 +134,7 @@ class Turns:
         try:
             more = len(self.telling) > 0 and self.telling.step()
             due_ns = self._turn.end()
+            self.rota.begin()
             if len(self._quarantined) > len(self._known_apart):
                 self._tell_quarantined()
             if self.rota.waiting:
@@ -166,7 +168,12 @@ class Turns:
         self._timer = None
         self.begin()
 
-    def record_snapshot(self, keys_max: int) -> None:
-        """Tell the journal what every key holds, as of this turn."""
-        self.begin()
-        self._machine.record_snapshot(keys_max)
+    def record_snapshot(self, keys_max: int, done: Callable[[], object]) -> None:
+        """Tell the journal what every key holds, in this turn and those that follow."""
+        stepping.run(self, self._telling_snapshot(keys_max, done))
+
+    def _telling_snapshot(self, keys_max: int, done: Callable[[], object]) -> stepping.Steps:
+        for _ in self._machine.record_snapshot(keys_max):
+            self.work.done += self.work.step
+            yield
+        done()

@@ -29,10 +29,13 @@ class AsyncFilaClient(AsyncProducing, AsyncLeaseMethods, AsyncBrowseMethods, Asy
         await client._connected()
         return client
 
-    def consume(self, queue: str, *, prefetch: int = PREFETCH_DEFAULT) -> AsyncConsumer:
+    def consume(
+        self, queue: str, *, prefetch: int = PREFETCH_DEFAULT, heartbeat: bool = False
+    ) -> AsyncConsumer:
         """Subscribe to a queue; iterate over the result with `async for`. At most `prefetch`
-        messages are held here unsettled at a time. A refusal is raised by the first step."""
-        stream = Stream(queue, check_prefetch(prefetch), Ticket())
+        messages are held here unsettled at a time. With `heartbeat` their leases are extended
+        until they are settled, however long that takes. A refusal is raised by the first step."""
+        stream = Stream(queue, check_prefetch(prefetch), Ticket(), heartbeat)
         self._link.subscribe(stream)
         if stream.opened.done:
             stream.opened.one()  # refused on the spot: the client is closed

@@ -114,9 +114,13 @@ def call_of(body: Any, parse: Callable[[Any], T]) -> Call[T]:
 
 
 def create_queue(
-    name: str, on_enqueue: str | None, on_failure: str | None, visibility_timeout_ms: int
+    name: str,
+    on_enqueue: str | None,
+    on_failure: str | None,
+    visibility_timeout_ms: int,
+    max_attempts: int,
 ) -> Call[str]:
-    body = b.CreateQueue(name, on_enqueue, on_failure, visibility_timeout_ms)
+    body = b.CreateQueue(name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts or None)
     return call_of(body, lambda r: str(r.queue_id))
 
 

@@ -275,9 +275,13 @@ class Exchange(Conversation):
             silent_s = now - self._keepalive.heard_at
             self._drop(ConnectionLostError(f"{self.address} was silent for {silent_s:.1f} s"))
             return
-        for stream in self._streams:
+        for stream in list(self._streams):
             if stream.resubscribe_at is not None and now >= stream.resubscribe_at:
                 self._send_consume(stream)
+            for beat in stream.beat(now):
+                self._send_request(beat)
+            if stream.error is not None:
+                self.cancel(stream)
         self.pump(now)
 
     def next_deadline(self) -> float | None:
@@ -292,10 +296,7 @@ class Exchange(Conversation):
         lingering = self._sender.next_deadline()
         if lingering is not None:
             deadline = min(deadline, lingering)
-        for stream in self._streams:
-            if stream.resubscribe_at is not None:
-                deadline = min(deadline, stream.resubscribe_at)
-        return deadline
+        return min([deadline, *[stream.due_at() for stream in self._streams]])
 
     @property
     def _ready(self) -> bool:

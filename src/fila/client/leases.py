@@ -7,7 +7,7 @@ or state.
 from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from fila.client.calls import Call
+from fila.client.calls import Call, call_of
 from fila.client.errors import FilaError, refused_settlement
 from fila.client.message import Message
 from fila.wire import bodies as b
@@ -48,6 +48,19 @@ def release(queue: str, message_ids: Sequence[str]) -> Call[list[FilaError | Non
 
     body = b.Release(tuple(b.ReleaseItem(queue, id) for id in message_ids))
     return Call(f'release messages of queue "{queue}"', body, b.ReleaseResult, parse)
+
+
+def extend(
+    queue: str, message_ids: Sequence[str], visibility_ms: int
+) -> Call[list[FilaError | None]]:
+    def parse(reply: b.ExtendResult) -> list[FilaError | None]:
+        missing = set(reply.missing)
+        return [
+            refused_settlement(codes.MESSAGE_NOT_FOUND, queue, id) if id in missing else None
+            for id in message_ids
+        ]
+
+    return call_of(b.Extend(queue, tuple(message_ids), visibility_ms), parse)
 
 
 def lease_batch(

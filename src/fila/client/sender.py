@@ -23,6 +23,9 @@ from fila.wire.fields import string_field
 # Whole frames refused with these have changed nothing, so their items may be tried apart.
 _SEPARABLE: Final = frozenset((codes.FORBIDDEN, codes.INVALID_FRAME))
 
+# Of what a nack says: a handler's exception may be of any length.
+_REASON_BYTES_MAX: Final = 4096
+
 # (queue, queue_field, message body)
 Outgoing = tuple[str, bytes, bytes]
 
@@ -77,7 +80,7 @@ class Sender:
     def nack(
         self, queue: str, field: bytes, ids: list[str], error: str, ticket: Ticket, now: float
     ) -> None:
-        reason = string_field(error, "error")
+        reason = string_field(_shortened(error), "error")
         parts = [(field, string_field(message_id, "message id"), reason) for message_id in ids]
         self._nacks.add(_settling(queue, ids, parts, ticket), now)
 
@@ -125,7 +128,7 @@ class Sender:
 
     def _drop_copies(self, items: list[Item], answers: Sequence[int]) -> None:
         """Before the callers hear that it is settled: then their reader does not meet it again."""
-        streams = [stream for stream in self._streams if stream.again]
+        streams = [stream for stream in self._streams if stream.again or stream.heartbeat]
         if not streams:
             return
         for item, code in zip(items, answers, strict=True):
@@ -231,3 +234,11 @@ def _bytes_of(items: list[Item]) -> int:
 def _check_count(answers: int, items: int) -> None:
     if answers != items:
         raise ProtocolError(f"the broker sent {answers} results for {items} items")
+
+
+def _shortened(reason: str) -> bytes:
+    """A reason of a length that is pleasant to read and that can be sent, in whole characters."""
+    raw = reason.encode(errors="replace")
+    if len(raw) <= _REASON_BYTES_MAX:
+        return raw
+    return raw[:_REASON_BYTES_MAX].decode(errors="ignore").encode()

@@ -5,9 +5,12 @@ reconnect the exchange subscribes it again. Knows nothing of threads or event lo
 """
 
 from collections import deque
+from math import inf
 from typing import Final
 
 from fila.client.errors import ClientClosedError, FilaError
+from fila.client.heartbeat import Heartbeat
+from fila.client.request import Request
 from fila.client.ticket import Ticket, Watched
 from fila.wire.message_codec import ReceivedItem
 
@@ -22,6 +25,7 @@ class Stream(Watched):
         "buffer",
         "closed",
         "error",
+        "heartbeat",
         "opened",
         "prefetch",
         "queue",
@@ -29,7 +33,7 @@ class Stream(Watched):
         "resubscribe_at",
     )
 
-    def __init__(self, queue: str, prefetch: int, opened: Ticket) -> None:
+    def __init__(self, queue: str, prefetch: int, opened: Ticket, heartbeat: bool = False) -> None:
         super().__init__()
         self.queue = queue
         self.prefetch = prefetch
@@ -40,10 +44,26 @@ class Stream(Watched):
         self.closed = False
         self.request_id: int | None = None  # on the present connection
         self.resubscribe_at: float | None = None
+        self.heartbeat = Heartbeat(queue, self.doom) if heartbeat else None
+
+    def due_at(self) -> float:
+        """When it next wants something sent by itself."""
+        due_at = inf if self.resubscribe_at is None else self.resubscribe_at
+        if self.heartbeat is not None and self.request_id is not None:
+            due_at = min(due_at, self.heartbeat.due_at)
+        return due_at
+
+    def beat(self, now: float) -> list[Request]:
+        """Requests for more time, when it is time for them."""
+        if self.heartbeat is None or self.request_id is None:
+            return []
+        return self.heartbeat.beat(now)
 
     def push(self, items: list[ReceivedItem]) -> None:
         buffer = self.buffer
         buffer.extend(items)
+        if self.heartbeat is not None:
+            self.heartbeat.held.update(dict.fromkeys([item[0] for item in items]))
         for item in items:
             if item[_ATTEMPTS]:
                 self.again[item[0]] = item
@@ -59,6 +79,8 @@ class Stream(Watched):
     def settled(self, message_id: bytes) -> None:
         """The reader has settled a message. If its lease had run out before, the message may have
         come a second time and be unread: with the answer, that copy is nobody's."""
+        if self.heartbeat is not None:
+            self.heartbeat.held.pop(message_id, None)
         item = self.again.pop(message_id, None)
         if item is not None:
             try:
@@ -81,6 +103,8 @@ class Stream(Watched):
         # consumes the same queue, so it waits for its redelivery.
         self.buffer.clear()
         self.again.clear()
+        if self.heartbeat is not None:
+            self.heartbeat.connection_lost()
         self.request_id = None
         self.resubscribe_at = None
 
@@ -93,6 +117,11 @@ class Stream(Watched):
         self.request_id = None
         if not self.opened.done:
             self.opened.fail(error)
+        self.notify()
+
+    def doom(self, error: FilaError) -> None:
+        """The reader is told at once; the exchange cancels it with its next tick."""
+        self.error = error
         self.notify()
 
     def close(self) -> None:

@@ -42,12 +42,18 @@ class FilaClient(Producing, LeaseMethods, BrowseMethods, Administration):
         return await AsyncFilaClient.connect(address, **options)
 
     def consume(
-        self, queue: str, *, prefetch: int = PREFETCH_DEFAULT, timeout: float | None = None
+        self,
+        queue: str,
+        *,
+        prefetch: int = PREFETCH_DEFAULT,
+        heartbeat: bool = False,
+        timeout: float | None = None,
     ) -> Consumer:
         """Subscribe to a queue; iterate over the result. At most `prefetch` messages are held
-        here unsettled at a time."""
+        here unsettled at a time. With `heartbeat` their leases are extended until they are
+        settled, however long that takes."""
         deadline = self._deadline(timeout)
-        stream = Stream(queue, check_prefetch(prefetch), Ticket())
+        stream = Stream(queue, check_prefetch(prefetch), Ticket(), heartbeat)
         opened = stream.opened
         self._link.subscribe(stream)
         try:

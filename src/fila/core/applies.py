@@ -27,7 +27,7 @@ class Applies:
 
     # What is replied: a code for each message,
     @overload
-    def apply(self, command: c.Ack | c.Nack | c.Release) -> list[int] | Rejection: ...
+    def apply(self, command: c.Ack | c.Nack | c.Release | c.Extend) -> list[int] | Rejection: ...
 
     # an id for each message, and whether its idempotency key was known already,
     @overload

@@ -10,8 +10,11 @@ since has another.
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
-from itertools import pairwise
+from collections.abc import Generator
+from itertools import islice, pairwise
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from fila.core import rows
@@ -24,8 +27,11 @@ BROWSE_READY: Final = 1
 BROWSE_DELAYED: Final = 2
 BROWSE_LEASED: Final = 4
 BROWSE_ALL: Final = BROWSE_READY | BROWSE_DELAYED | BROWSE_LEASED
+STEP_LANES: Final = 1_024  # looked at in one step
 _ALL: Final = 1 << 62
 _STAMP_END: Final = (1 << 64) - 1
+
+_number: Final = attrgetter("number")
 
 Range = tuple[bytes, bytes]
 
@@ -57,7 +63,7 @@ def count(queue: Queue, fairness_key: bytes | None) -> int:
     """How many messages a browse would find now."""
     if fairness_key is None:
         return queue.pending + len(queue.leased)
-    return sum([lane.pending + lane.leased for lane in _lanes(queue, fairness_key)])
+    return sum([lane.pending + lane.leased for lane in lanes_of(queue, fairness_key)])
 
 
 def ranges(queue: Queue, fairness_key: bytes | None, parts: int) -> list[Range]:
@@ -65,20 +71,48 @@ def ranges(queue: Queue, fairness_key: bytes | None, parts: int) -> list[Range]:
 
     Within a lane shares are guessed from its stamps, as if messages had come evenly.
     """
-    lanes = _lanes(queue, fairness_key)
-    total = sum([lane.pending + lane.leased for lane in lanes])
+    steps = ranges_in_steps(queue, fairness_key, parts)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: list[Range] = end.value
+            return found
+
+
+def ranges_in_steps(
+    queue: Queue, fairness_key: bytes | None, parts: int
+) -> Generator[int, None, list[Range]]:
+    """The same in steps, after each of which it says how many lanes it looked at. Between two of
+    them lanes may come, go and change: then shares differ more, and nothing else."""
+    if fairness_key is None:
+        keys = list(queue.keys.values())
+        lanes = (lane for key in keys for lane in list(key.lanes.values()) if _holds(lane))
+    else:
+        lanes = (lane for lane in lanes_of(queue, fairness_key))
+    total = 0
+    ordered: list[list[Lane]] = []
+    while not ordered or len(ordered[-1]) == STEP_LANES:
+        some = sorted(islice(lanes, STEP_LANES), key=_number)
+        total += sum([lane.pending + lane.leased for lane in some])
+        ordered.append(some)
+        if len(some) == STEP_LANES:
+            yield STEP_LANES
     share = max(1, -(-total // parts))
-    if fairness_key is not None:
-        found = []
-        for lane in lanes:
-            edges = [lane.prefix, *_cuts(lane, share, 0)[0], rows.after(lane.prefix)]
-            found += list(pairwise(edges))
-        return found
     edges = [rows.queue_prefix(queue.number)]
+    found: list[Range] = []
     filled = 0
-    for lane in lanes:
-        cuts, filled = _cuts(lane, share, filled)
-        edges += cuts
+    for at, lane in enumerate(heapq.merge(*ordered, key=_number)):
+        if fairness_key is None:
+            cuts, filled = _cuts(lane, share, filled)
+            edges += cuts
+        else:
+            own = [lane.prefix, *_cuts(lane, share, 0)[0], rows.after(lane.prefix)]
+            found += list(pairwise(own))
+        if at % STEP_LANES == STEP_LANES - 1:
+            yield STEP_LANES
+    if fairness_key is not None:
+        return found
     edges.append(rows.after(edges[0]))
     return list(pairwise(edges))
 
@@ -164,15 +198,14 @@ class Snapshot:
         return self._leased
 
 
-def _lanes(queue: Queue, fairness_key: bytes | None) -> list[Lane]:
-    if fairness_key is None:
-        found = [lane for key in queue.keys.values() for lane in key.lanes.values()]
-    else:
-        key = queue.keys.get(fairness_key)
-        found = list(key.lanes.values()) if key is not None else []
-    found = [lane for lane in found if lane.pending or lane.leased]
-    found.sort(key=lambda lane: lane.number)
-    return found
+def lanes_of(queue: Queue, fairness_key: bytes) -> list[Lane]:
+    """The lanes of a key that hold something."""
+    key = queue.keys.get(fairness_key)
+    return [lane for lane in key.lanes.values() if _holds(lane)] if key is not None else []
+
+
+def _holds(lane: Lane) -> bool:
+    return lane.pending > 0 or lane.leased > 0
 
 
 def _cuts(lane: Lane, share: int, filled: int) -> tuple[list[bytes], int]:

@@ -51,9 +51,17 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
         )
     if len(state.queues) + len(state.quarantined) + 2 > settings.queues_max:
         return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
+    if command.max_attempts > settings.max_attempts_max:
+        return invalid_value(
+            "max_attempts",
+            f"{command.max_attempts} is too many; the most is {settings.max_attempts_max}, and 0 "
+            "is no limit",
+        )
+    if command.max_attempts and name.endswith(DLQ_SUFFIX):
+        return invalid_value("max_attempts", f'"{name}" has no dead-letter queue of its own')
     group = Group(state.next_queue)
     state.groups[group.number] = group
-    _add_queue(state, name, group, visibility_ms, command.on_enqueue, command.on_failure)
+    _add_queue(state, name, group, visibility_ms, command)
     dead_letters_of(state, state.queues[name])
     return None
 
@@ -64,7 +72,7 @@ def dead_letters_of(state: State, queue: Queue) -> Queue | None:
     if name is None:
         return None
     if name not in state.queues:
-        _add_queue(state, name, queue.group, queue.visibility_ms, None, None)
+        _add_queue(state, name, queue.group, queue.visibility_ms, CreateQueue(name))
     return state.queues[name]
 
 
@@ -202,12 +210,19 @@ def _add_queue(
     name: str,
     group: Group,
     visibility_ms: int,
-    on_enqueue: str | None,
-    on_failure: str | None,
+    wanted: CreateQueue,
 ) -> None:
     number = state.next_queue
     state.next_queue = number + 1
-    row = QueueRow(number, group.number, visibility_ms, state.now, on_enqueue, on_failure)
+    row = QueueRow(
+        number,
+        group.number,
+        visibility_ms,
+        state.now,
+        wanted.on_enqueue,
+        wanted.on_failure,
+        wanted.max_attempts,
+    )
     queue = Queue(name, row, group, state.now)
     state.queues[name] = queue
     group.queues.append(queue)
@@ -252,6 +267,8 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
                 if not state.lanes_of_throttle[name]:
                     del state.lanes_of_throttle[name]
     state.deadlines.disarm(queue)
+    for lease in queue.extended.values():
+        state.deadlines.disarm(lease)
     state.due_queues.pop(queue, None)
     if queue.touched:
         state.touched.remove(queue)

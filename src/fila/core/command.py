@@ -22,6 +22,7 @@ class CreateQueue(NamedTuple):
     on_enqueue: str | None = None
     on_failure: str | None = None
     visibility_ms: int = 0  # 0: the default
+    max_attempts: int = 0  # failures that make a dead letter, whatever the hook says; 0: no limit
 
 
 class DeleteQueue(NamedTuple):
@@ -118,6 +119,15 @@ class Release(NamedTuple):
     connection: int = 0
 
 
+class Extend(NamedTuple):
+    """Let the leases of these messages end so much later than now; 0: the queue's time."""
+
+    queue: str
+    ids: list[bytes]
+    visibility_ms: int = 0
+    connection: int = 0
+
+
 class Lease(NamedTuple):
     """Lease messages under a name, or tell again what is leased under it. The answer is an effect
     with the number of this request."""
@@ -131,6 +141,9 @@ class Lease(NamedTuple):
     wait_ms: int = 0
     count_attempt: bool = False
     told: int = TOLD_ENTRIES  # how a batch that is open already is told
+    # A part of an open batch that goes on where another ended: as that one says.
+    opened: int = 0
+    after: int = 0
 
 
 class Withdraw(NamedTuple):
@@ -249,6 +262,7 @@ Command = (
     | Ack
     | Nack
     | Release
+    | Extend
     | Lease
     | Withdraw
     | AckBatch

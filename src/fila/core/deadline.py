@@ -11,7 +11,7 @@ _SWEEP_MIN: Final = 1_024
 
 
 class Sleeper:
-    """Something that may be woken at a time: a lane, a bucket, a queue or a lease batch."""
+    """Something that may be woken at a time: a lane, bucket, queue, lease or lease batch."""
 
     __slots__ = ("armed_ns",)
 
@@ -37,13 +37,14 @@ class Deadlines:
         self._serial += 1
         heapq.heappush(self._heap, (at_ns, self._serial, owner))
         if len(self._heap) > 2 * self._armed + _SWEEP_MIN:
-            self._heap = [alarm for alarm in self._heap if alarm[2].armed_ns == alarm[0]]
-            heapq.heapify(self._heap)
+            self._sweep()
 
     def disarm(self, owner: Sleeper) -> None:
         if owner.armed_ns:
             owner.armed_ns = 0
             self._armed -= 1
+            if len(self._heap) > 2 * self._armed + _SWEEP_MIN:
+                self._sweep()
 
     def next_ns(self) -> int:
         """When the first deadline falls; 0 when there is none."""
@@ -62,6 +63,10 @@ class Deadlines:
         owner.armed_ns = 0
         self._armed -= 1
         return owner
+
+    def _sweep(self) -> None:
+        self._heap = [alarm for alarm in self._heap if alarm[2].armed_ns == alarm[0]]
+        heapq.heapify(self._heap)
 
     def __len__(self) -> int:
         return len(self._heap)

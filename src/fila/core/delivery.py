@@ -22,6 +22,7 @@ from fila.core.bucket import first_short, whole_tokens
 from fila.core.effect import Delivery
 from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
+from fila.core.extending import keep
 from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
 from fila.core.lease import Consumer, Lease
 from fila.core.pending import complete
@@ -75,7 +76,7 @@ def deliver_queue(state: State, queue: Queue) -> bool:
             in_round = len(ready)
             share = -(-queue.pending // in_round)
         in_round -= 1
-        consumer = ready[0]
+        consumer = next(iter(ready))
         bytes_before = consumer.credit_bytes
         want = min(consumer.credit_messages, settings.delivery_messages, state.pass_left, share)
         taken = fill(state, queue, consumer, want)
@@ -86,7 +87,7 @@ def deliver_queue(state: State, queue: Queue) -> bool:
         if consumer.credit_messages <= 0 or consumer.credit_bytes <= 0:
             queue.drop_ready(consumer, state.now)
         else:
-            ready.rotate(-1)
+            ready.move_to_end(consumer)
     return True
 
 
@@ -103,7 +104,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     lanes: list[Lane] = []
     waits: list[Waits] = []
     number = queue.next_lease
-    lease = Lease(number, consumer, now + queue.visibility_ms * MS, [])
+    lease = Lease(number, queue, consumer, now + queue.visibility_ms * MS, [])
     leased = queue.leased
     service = queue.service
     if now >= service.rolls_ns:
@@ -270,7 +271,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     if trail is not None:
         trail.delivered(lease.keys, entries, lanes, waits)
     queue.next_lease = number + 1
-    queue.leases[number] = lease
+    keep(state, queue, lease)
     consumer.leases[number] = lease
     queue.pending -= taken
     queue.counters.delivered += taken
@@ -283,7 +284,5 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             rows.lease_row(lease.expires_ns, now, consumer.id, lease.keys),
         )
     )
-    if queue.armed_ns == 0 and queue not in state.due_queues:
-        state.deadlines.arm(queue, lease.expires_ns)
     state.deliveries.append(Delivery(consumer, number, now, entries, lanes, waits))
     return taken

@@ -28,6 +28,8 @@ class BatchLeased(NamedTuple):
 
     `unread`: it has messages that are not told here, because they came over several turns, or
     another request is told of them. Whoever wants them asks for the batch again, which is open now.
+    A batch that is open is told in parts: `messages` are all it has, and `rest` is not 0 if more
+    follow. The next part is that of a Lease with this `opened`, and this `rest` as its `after`.
     `gone`: why its queue is not served any more."""
 
     request: int
@@ -41,6 +43,8 @@ class BatchLeased(NamedTuple):
     rows: list[tuple[bytes, bytes]]
     gone: Rejection | None = None
     unread: bool = False
+    opened: int = 0
+    rest: int = 0
 
 
 class Ended(NamedTuple):

@@ -18,6 +18,7 @@ from fila.core.reader import StoreDamagedError
 __all__ = ["UNKNOWN", "eligible", "eligible_in", "with_others"]
 
 _ROWS: Final = 512  # read at once
+_LANES: Final = 64  # of a key with more of them it is not counted what may go
 _BYTES: Final = 1 << 20
 
 
@@ -33,7 +34,9 @@ def eligible(key: FairnessKey, now: int) -> int:
 
 def with_others(count: int, key: FairnessKey, now: int) -> int:
     """So many, and what the lanes behind the key's next one have."""
-    for _, _, lane in key.others:
+    if len(key.others) - key.stale > _LANES:
+        return UNKNOWN  # this is asked for every message
+    for lane in key.standing():
         more = lane.pending if lane.later is None else eligible_in(lane, now)
         count = UNKNOWN if more == UNKNOWN or count == UNKNOWN else count + more
     return count

@@ -7,6 +7,7 @@ sentences are made by `wording.py`. Pure: looks at the state and changes nothing
 from __future__ import annotations
 
 import heapq
+from collections.abc import Generator
 from typing import Any, Final
 
 from fila.core import rejection, wording
@@ -17,6 +18,7 @@ from fila.core.pause import Pause
 from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import Queue
 from fila.core.rejection import Rejection
+from fila.core.service import Served
 from fila.core.state import State
 from fila.core.stats import key_stats
 from fila.core.waiting import (
@@ -30,10 +32,14 @@ from fila.core.waiting import (
 )
 
 Document = dict[str, Any]
+Explaining = Generator[int, None, Document | Rejection]
 
 MS: Final = 1_000_000
 BLAMED_MAX: Final = 5
 KEYS_MAX: Final = 1_000
+STEP_KEYS: Final = 512  # looked at in one step
+TOLD_KEYS: Final = 32  # told of in one step
+KEY_ITEMS: Final = 8  # to tell of a key costs as much as to look at so many
 
 
 def explain(
@@ -44,22 +50,43 @@ def explain(
     keys_max: int,
 ) -> Document | Rejection:
     """A message, or without one the head of a key, or without either the keys that wait longest."""
+    steps = explain_in_steps(state, name, fairness_key, message_id, keys_max)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Document | Rejection = end.value
+            return found
+
+
+def explain_in_steps(
+    state: State,
+    name: str,
+    fairness_key: bytes | None,
+    message_id: bytes | None,
+    keys_max: int,
+) -> Explaining:
+    """The same in steps, after each of which it says how much it looked at. Between two of them
+    messages and keys may come and go."""
     queue = state.queues.get(name)
     if queue is None:
         one = state.quarantined.get(name)
         return state.no_queue(name) if one is None else _quarantined(state, one)
-    document = about_queue(state, queue)
-    key = queue.keys.get(fairness_key) if fairness_key is not None else None
     if message_id is not None:
-        return _message(state, queue, document, fairness_key, message_id)
+        return (yield from _message(state, queue, fairness_key, message_id))
+    document = about_queue(state, queue)
     if fairness_key is not None:
+        key = queue.keys.get(fairness_key)
         waiting = head_of(state, key) if key is not None else None
         document["key"] = about_key(state, queue, fairness_key)
         if waiting is None:
             document["sentence"] = wording.idle_key(document)
             return document
         return _explained(state, waiting, document)
-    document["keys"] = _longest(state, queue, min(keys_max, KEYS_MAX))
+    keys = yield from _longest(state, queue, min(keys_max, KEYS_MAX))
+    if keys is None:
+        return state.no_queue(name)  # it was deleted meanwhile
+    document["keys"] = keys
     document["sentence"] = wording.of_queue(document)
     return document
 
@@ -121,12 +148,13 @@ def _quarantined(state: State, one: Quarantined) -> Document:
     return document
 
 
-def about_key(state: State, queue: Queue, name: bytes) -> Document:
+def about_key(state: State, queue: Queue, name: bytes, recent: Served | None = None) -> Document:
     """One key in numbers, whether the queue knows it now or not."""
     key = queue.keys.get(name) or FairnessKey(name)
     now = state.now
     found = key_stats(key, queue, now)
-    recent = queue.service.since(now - RECENT_NS, now)
+    if recent is None:
+        recent = queue.service.since(now - RECENT_NS, now)
     waiting = head_of(state, key)
     meter = key.meter
     return {
@@ -153,25 +181,48 @@ def about_key(state: State, queue: Queue, name: bytes) -> Document:
     }
 
 
-def _longest(state: State, queue: Queue, keys_max: int) -> list[Document]:
-    """The keys whose oldest message has waited longest; paused ones without messages too."""
+def _longest(
+    state: State, queue: Queue, keys_max: int
+) -> Generator[int, None, list[Document] | None]:
+    """The keys whose oldest message has waited longest; paused ones without messages too. None: the
+    queue is gone."""
     waits: list[tuple[int, bytes]] = []
-    for key in queue.keys.values():
-        if key.pending:
-            oldest = [lane.head_since() for lane in key.lanes.values() if lane.pending]
-            waits.append((min(oldest), key.name))
-    names = [name for _, name in heapq.nsmallest(keys_max, waits)]
+    keys = list(queue.keys.values())
+    for start in range(0, len(keys), STEP_KEYS):
+        part = keys[start : start + STEP_KEYS]
+        for key in part:
+            if key.pending:
+                oldest = [lane.head_since() for lane in key.lanes.values() if lane.pending]
+                waits.append((min(oldest), key.name))
+        waits = heapq.nsmallest(keys_max, waits)
+        if start:
+            yield len(part)
+    names = [name for _, name in waits]
     for name in queue.key_pauses:
         if len(names) >= keys_max:
             break
         if name not in queue.keys or not queue.keys[name].pending:
             names.append(name)
-    return [about_key(state, queue, name) for name in names]
+    found: list[Document] = []
+    for start in range(0, len(names), TOLD_KEYS):
+        if start:
+            yield TOLD_KEYS * KEY_ITEMS
+        if state.queues.get(queue.name) is not queue:
+            return None
+        recent = queue.service.since(state.now - RECENT_NS, state.now)
+        for name in names[start : start + TOLD_KEYS]:
+            found.append(about_key(state, queue, name, recent))
+    return found
 
 
-def _message(
-    state: State, queue: Queue, document: Document, fairness_key: bytes | None, id: bytes
-) -> Document | Rejection:
+def _message(state: State, queue: Queue, fairness_key: bytes | None, id: bytes) -> Explaining:
+    key = queue.keys.get(fairness_key) if fairness_key is not None else None
+    waiting = None
+    if id not in queue.leased and (key is not None or fairness_key is None):
+        waiting = yield from find(state, queue, key, id)
+        if state.queues.get(queue.name) is not queue:
+            return state.no_queue(queue.name)  # it was deleted meanwhile
+    document = about_queue(state, queue)
     found = queue.leased.get(id)
     if found is not None:
         lease, lane, _, _ = found
@@ -184,8 +235,6 @@ def _message(
         }
         document["sentence"] = wording.leased(document)
         return document
-    key = queue.keys.get(fairness_key) if fairness_key is not None else None
-    waiting = find(state, queue, key, id) if key is not None or fairness_key is None else None
     if waiting is None:
         return Rejection(
             rejection.MESSAGE_NOT_FOUND,

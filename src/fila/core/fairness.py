@@ -9,6 +9,7 @@ one pointer away, joining and leaving are O(1) whatever the number of keys.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fila.core.service import Counted
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from fila.core.pause import Pause
 
 
-NO_OTHERS: Final[list[tuple[int, int, Lane]]] = []  # of all keys with one lane; never changed
+NO_OTHERS: Final[list[tuple[int, int, int, Lane]]] = []  # of all keys with one lane; never changed
+STALE_MIN: Final = 64
 
 
 class FairnessKey(Counted):
@@ -38,6 +40,8 @@ class FairnessKey(Counted):
         "others",
         "pause",
         "pending",
+        "serial",
+        "stale",
         "weight",
     )
 
@@ -58,9 +62,12 @@ class FairnessKey(Counted):
         self.after: FairnessKey | None = None
         self.lanes: dict[tuple[bytes, ...], Lane] = {}
         # Among the lanes that may go the oldest head goes first: `lane` is that candidate, the
-        # others wait in a heap of (head stamp, lane number, lane). Nearly always there is one lane.
+        # others wait in a heap of (head stamp, lane number, serial, lane). Nearly always there is
+        # one lane. An entry counts while its lane still has its serial; the first one always does.
         self.lane: Lane | None = None
         self.others = NO_OTHERS
+        self.serial = 0
+        self.stale = 0  # entries that do not count
 
     def add_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may go now. `active_ns` is the queue's clock of unstalled time."""
@@ -71,22 +78,55 @@ class FairnessKey(Counted):
             lane.head_active_ns += active_ns - lane.lost_since
         elif stamp < current.head_stamp():
             self._promote(lane, current, active_ns)
-            self._push((current.head_stamp(), current.number, current))
+            self._push(current.head_stamp(), current)
         else:
-            self._push((stamp, lane.number, lane))
+            self._push(stamp, lane)
 
     def drop_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may no longer go: it is empty, delayed or parked."""
         if self.lane is lane:
             lane.lost_since = active_ns
             if self.others:
-                self.lane = heapq.heappop(self.others)[2]
-                self.lane.head_active_ns += active_ns - self.lane.lost_since
+                self.lane = first = heapq.heappop(self.others)[3]
+                first.stands = 0
+                first.head_active_ns += active_ns - first.lost_since
+                self._sweep()
             else:
                 self.lane = None
         else:
-            self.others = [other for other in self.others if other[2] is not lane]
-            heapq.heapify(self.others)
+            lane.stands = 0
+            self.stale += 1
+            self._sweep()
+
+    def add_lanes(self, lanes: list[Lane], active_ns: int) -> None:
+        """Many may go now, where none did before."""
+        entries = []
+        for lane in lanes:
+            self.serial = lane.stands = self.serial + 1
+            entries.append((lane.head_stamp(), lane.number, lane.stands, lane))
+        heapq.heapify(entries)
+        self.stale = 0
+        self.others = entries
+        if entries:
+            self.lane = first = heapq.heappop(entries)[3]
+            first.stands = 0
+            first.head_active_ns += active_ns - first.lost_since
+
+    def drop_lanes(self, active_ns: int) -> None:
+        """None may go any more."""
+        if self.lane is not None:
+            self.lane.lost_since = active_ns
+        for _, _, _, lane in self.others:
+            lane.stands = 0
+        self.lane = None
+        self.others = NO_OTHERS
+        self.stale = 0
+
+    def standing(self) -> Iterator[Lane]:
+        """The lanes that may go, beside the candidate."""
+        for _, _, serial, lane in self.others:
+            if lane.stands == serial:
+                yield lane
 
     def reorder(self, active_ns: int) -> None:
         """The candidate's head changed: let the lane with the oldest head be the candidate."""
@@ -95,8 +135,13 @@ class FairnessKey(Counted):
             return
         stamp = current.head_stamp()
         if self.others[0][0] < stamp:
-            oldest = heapq.heapreplace(self.others, (stamp, current.number, current))[2]
+            self.serial = current.stands = self.serial + 1
+            entry = (stamp, current.number, current.stands, current)
+            oldest = heapq.heapreplace(self.others, entry)[3]
+            oldest.stands = 0
             self._promote(oldest, current, active_ns)
+            if self.stale:
+                self._sweep()
 
     def entitled_at(self, clock: float) -> float:
         """What it was entitled to up to now, in messages; `clock` is the ring's.
@@ -109,10 +154,22 @@ class FairnessKey(Counted):
         wanted = float(self.served + self.pending)
         return entitled if entitled < wanted else wanted
 
-    def _push(self, other: tuple[int, int, Lane]) -> None:
+    def _push(self, stamp: int, lane: Lane) -> None:
         if self.others is NO_OTHERS:
             self.others = []
-        heapq.heappush(self.others, other)
+        self.serial = lane.stands = self.serial + 1
+        heapq.heappush(self.others, (stamp, lane.number, lane.stands, lane))
+
+    def _sweep(self) -> None:
+        """Let the first entry be one that counts, and most of them."""
+        others = self.others
+        while others and others[0][3].stands != others[0][2]:
+            heapq.heappop(others)
+            self.stale -= 1
+        if self.stale > STALE_MIN + len(others) // 2:
+            self.others = [other for other in others if other[3].stands == other[2]]
+            heapq.heapify(self.others)
+            self.stale = 0
 
     def _promote(self, lane: Lane, current: Lane, active_ns: int) -> None:
         current.lost_since = active_ns

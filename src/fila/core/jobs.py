@@ -23,6 +23,7 @@ from fila.core.applies import Applies
 from fila.core.command import Purge, Redrive
 from fila.core.entry import BODY, message_ids
 from fila.core.machine import Machine
+from fila.core.obituary import original
 from fila.core.policy import Policy
 from fila.core.purging import Purgeable
 from fila.core.queue import DLQ_SUFFIX, Queue
@@ -46,14 +47,13 @@ class RedriveJob:
 
 
 class PurgeJob:
-    __slots__ = ("at", "done", "found", "over", "purged", "queue", "who", "whole")
+    __slots__ = ("done", "found", "over", "purged", "queue", "who", "whole")
 
     def __init__(self, queue: Queue, whole: bool, who: str, found: Purgeable, done: Done) -> None:
         self.queue = queue
         self.whole = whole
         self.who = who
         self.found = found
-        self.at = 0  # lanes that were emptied
         self.purged = 0
         self.over = False
         self.done = done
@@ -96,7 +96,9 @@ class Jobs:
         found = self._machine.purgeable(queue, fairness_key)
         if isinstance(found, Rejection):
             return found
-        subject = self._machine.state.queues[queue]
+        state = self._machine.state
+        found.gather(state.settings.job_lanes)
+        subject = state.queues[queue]
         self._jobs.append(PurgeJob(subject, fairness_key is None, who, found, done))
         self.under_way = True
         return None
@@ -143,7 +145,7 @@ class Jobs:
         heads = job.queue.heads
         assert heads is not None, "a redrive keeps them"
         if not heads.complete:
-            seen = heads.gather(settings.redrive_lanes)
+            seen = heads.gather(settings.job_lanes)
             if not heads.complete:
                 job.over = False
                 return seen
@@ -156,7 +158,7 @@ class Jobs:
         moved = 0
         if entries:
             parent = job.parent.name
-            bodies = [entry[BODY] for entry in entries]
+            bodies = [original(entry[BODY]) for entry in entries]
             assignments = deciding.assign(self._policy, parent, bodies, machine.state.now)
             ids = message_ids(entries)
             reply = self._turn.apply(Redrive(job.queue.name, ids, assignments))
@@ -170,14 +172,17 @@ class Jobs:
         """Empty some lanes; how much work that was. It is over unless there are more."""
         if not self._is_there(job.queue):
             return 1
-        end = job.at + self._machine.state.settings.purge_lanes
-        lanes = job.found.named(job.at, end)
-        job.at = end
-        command = Purge(job.queue.name, lanes, job.whole, job.who, job.found.next_lane)
+        settings = self._machine.state.settings
+        found = job.found
+        if not found.complete:
+            job.over = False
+            return found.gather(settings.job_lanes)
+        lanes = found.take(settings.purge_lanes)
+        command = Purge(job.queue.name, lanes, job.whole, job.who, found.next_lane)
         reply = self._turn.apply(command)
         if not isinstance(reply, Rejection):
             job.purged += reply
-            job.over = end >= len(job.found)
+            job.over = found.left == 0
         return len(lanes) + 1
 
     def _is_there(self, queue: Queue) -> bool:

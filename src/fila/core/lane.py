@@ -79,6 +79,7 @@ class Lane(Sleeper):
         "parked_since",
         "pending",
         "queue",
+        "stands",
         "state",
         "tail",
         "throttle_keys",
@@ -102,6 +103,7 @@ class Lane(Sleeper):
         self.throttle_keys = throttle_keys
         self.buckets: list[Bucket] = [] if throttle_keys else NO_BUCKETS
         self.state = LANE_EMPTY
+        self.stands = 0  # its entry's serial among the lanes of its key that may go; 0: it has none
         self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
         self.later: Later | None = None  # which of them wait for their time; None: not one

@@ -51,15 +51,22 @@ class Consumer:
         return self.credit_messages > 0 and self.credit_bytes > 0 and not self.held
 
 
-class Lease:
+class Lease(Sleeper):
     """Messages handed to a consumer in one delivery, and until when they are its own."""
 
-    __slots__ = ("batch", "consumer", "expires_ns", "keys", "number", "remaining")
+    __slots__ = ("batch", "consumer", "expires_ns", "keys", "number", "queue", "remaining")
 
     def __init__(
-        self, number: int, consumer: Consumer | None, expires_ns: int, keys: list[bytes]
+        self,
+        number: int,
+        queue: Queue,
+        consumer: Consumer | None,
+        expires_ns: int,
+        keys: list[bytes],
     ) -> None:
+        super().__init__()  # armed only if it does not run out in the order of the others
         self.number = number
+        self.queue = queue
         self.consumer = consumer  # None: it was made before a restart, or is a batch's
         self.expires_ns = expires_ns
         self.keys = keys  # message keys; some may be finished already

@@ -25,6 +25,7 @@ from fila.core.command import (
 from fila.core.command import Lease as LeaseCommand
 from fila.core.effect import BatchLeased, Delivery, Event
 from fila.core.entry import Entry, entry_of, id_of
+from fila.core.extending import drop, visibility_fault
 from fila.core.lane import Lane
 from fila.core.lease import Consumer, Lease, LeaseBatch
 from fila.core.queue import Queue
@@ -37,6 +38,8 @@ CONSUMER_PREFIX: Final = "batch:"
 def lease(state: State, queue: Queue, command: LeaseCommand) -> Rejection | None:
     """Ask for a batch: what is open under this name, or a new one. The answer is an effect."""
     batch = queue.lease_batches.get(command.name)
+    if command.opened and (batch is None or batch.opened != command.opened):
+        return _not_open(command.name, queue.name)
     if batch is not None:
         if batch.consumer is not None:
             batch.requests[command.request] = None
@@ -193,7 +196,7 @@ def _ack_leases(state: State, queue: Queue, leases: list[Lease]) -> int:
 
 def extend(state: State, queue: Queue, command: ExtendBatch) -> tuple[int, int] | Rejection:
     """Let batches end later, or sooner: `visibility_ms` from now."""
-    fault = _visibility_fault(state, command.visibility_ms)
+    fault = visibility_fault(state, command.visibility_ms)
     if fault is not None:
         return fault
     chosen = lease_batch.chosen(queue, command.name, command.below, 0)
@@ -277,14 +280,7 @@ def _fault(state: State, queue: Queue, command: LeaseCommand) -> Rejection | Non
             "batch",
             f'queue "{queue.name}" has {len(queue.lease_batches)} open; ack or release some',
         )
-    return _visibility_fault(state, command.visibility_ms)
-
-
-def _visibility_fault(state: State, visibility_ms: int) -> Rejection | None:
-    low, high = state.settings.visibility_ms_min, state.settings.visibility_ms_max
-    if visibility_ms and not low <= visibility_ms <= high:
-        return invalid_value("visibility_ms", f"{visibility_ms} is not within {low} to {high}")
-    return None
+    return visibility_fault(state, command.visibility_ms)
 
 
 def _not_open(name: str, queue: str) -> Rejection:
@@ -301,36 +297,49 @@ def _tell_again(state: State, batch: LeaseBatch, command: LeaseCommand) -> None:
     stored: list[tuple[bytes, bytes]] = []
     entries: list[Entry] = []
     count = batch.messages()
+    rest = 0
     if command.told != TOLD_COUNTED:
-        keys, lanes = _leased_by(batch)
+        keys, lanes, rest = _leased_by(state, batch, command.after)
         stored = list(zip(keys, reread.stored(state.reader, keys), strict=True))
     if command.told == TOLD_ENTRIES:
         entries = [entry_of(key, value) for key, value in stored]
         stored = []
     told = BatchLeased(
         command.request, batch.queue.name, batch.leased_ns, batch.expires_ns, True,
-        count, entries, lanes, stored,
+        count, entries, lanes, stored, opened=batch.opened, rest=rest,
     )  # fmt: skip
     state.batches_leased.append(told)
 
 
-def _leased_by(batch: LeaseBatch) -> tuple[list[bytes], list[Lane]]:
+def _leased_by(state: State, batch: LeaseBatch, after: int) -> tuple[list[bytes], list[Lane], int]:
+    """What its leases behind that number hold, as many as are told at once; and the number of the
+    last of these leases, unless it is the batch's last."""
     keys: list[bytes] = []
     lanes: list[Lane] = []
     leased = batch.queue.leased
-    for one in batch.leases.values():
+    messages_left = state.settings.tell_messages
+    bytes_left = state.settings.tell_bytes
+    last = after
+    for number, one in batch.leases.items():
+        if number <= after:
+            continue
+        if messages_left <= 0 or bytes_left <= 0:
+            return keys, lanes, last
         for key in one.keys:
             found = leased.get(id_of(key))
             if found is not None and found[0] is one:
                 keys.append(key)
                 lanes.append(found[1])
-    return keys, lanes
+                messages_left -= 1
+                bytes_left -= found[3]
+        last = number
+    return keys, lanes, 0
 
 
 def _take_over(state: State, batch: LeaseBatch, consumer: Consumer) -> None:
     queue = batch.queue
     for number, one in consumer.leases.items():
-        del queue.leases[number]
+        drop(state, queue, one)
         one.consumer = None
         one.batch = batch
         batch.leases[number] = one

@@ -24,6 +24,7 @@ MENTIONS_PER_KEY: Final = 4
 MENTIONS_MIN: Final = 4_096
 FORGOTTEN_MIN: Final = 1_024
 ROWS_MAX: Final = 1_024  # records of one group that a restart may have to read
+STEP_MENTIONS: Final = 2_048  # that are looked at with one turn, beside as many as it adds
 
 
 def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
@@ -52,14 +53,20 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
     ops.append((PUT_STATE, rows.ledger_key(group.number, position), b"".join(parts)))
     group.records.append((position, len(touched), touched))
     group.mentions += len(touched)
-    if group.forgotten > FORGOTTEN_MIN + group.mentions // 4:
+    if group.uncleared == 0 and group.forgotten > FORGOTTEN_MIN + group.mentions // 4:
+        group.forgotten = 0
+        group.uncleared = len(group.records)
+    if group.uncleared:
         _clear(group)
     # A few mentions per lane are enough: a busy lane is mentioned again long before that.
     keys = sum([len(queue.keys) for queue in group.queues])
     mentions_max = min(mentions_max, MENTIONS_PER_KEY * keys + MENTIONS_MIN)
     records = group.records
+    left = STEP_MENTIONS + 2 * len(touched)  # when keys went, the rest goes with the next turns
     while len(records) > 1 and (group.mentions > mentions_max or len(records) > ROWS_MAX):
-        _fold(group, ops, now)
+        if left <= 0:
+            break
+        left -= _fold(group, ops, now)
     return RowBatch(group.number, position, ops)
 
 
@@ -86,17 +93,26 @@ def put_lane(lane: Lane, now: int) -> Op:
     return (PUT_STATE, rows.lane_key(lane.queue.number, lane.number), rows.lane_row(row))
 
 
-def _fold(group: Group, ops: list[Op], now: int) -> None:
+def _fold(group: Group, ops: list[Op], now: int) -> int:
+    """The oldest record goes. Returns how much of a step that is, in mentions."""
     position, mentions, mentioned = group.records.popleft()
     group.mentions -= mentions
     for lane in mentioned:
         if lane.ledger_position == position and not lane.forgotten:
             ops.append(put_lane(lane, now))
     ops.append((DELETE_STATE, rows.ledger_key(group.number, position), b""))
+    return mentions + 1
 
 
 def _clear(group: Group) -> None:
-    """Let go of lanes that are forgotten; so many were that they are worth a look at all."""
-    group.forgotten = 0
-    for _, _, mentioned in group.records:
+    """Let go of lanes that are forgotten, of some records with each turn, the newest first; so many
+    lanes were that all records are worth a look."""
+    records = group.records
+    at = min(group.uncleared, len(records))
+    left = STEP_MENTIONS
+    while at > 0 and left > 0:
+        at -= 1
+        mentioned = records[at][2]
+        left -= len(mentioned) + 1
         mentioned[:] = [lane for lane in mentioned if not lane.forgotten]
+    group.uncleared = at

@@ -15,6 +15,7 @@ from typing import Final
 from fila.core import pausing, quarantining, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
+from fila.core.extending import drop, keep
 from fila.core.lane import DELAY_BIT, LANE_EMPTY, Lane
 from fila.core.lease import Lease, LeaseBatch
 from fila.core.lease_batch import open_batch
@@ -199,7 +200,7 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
         found.append((number, rows.read_lease(value)))
     found.sort(key=lambda pair: (pair[1].expires_ns, pair[0]))
     for number, row in found:
-        lease = Lease(number, None, row.expires_ns, [prefix + tail for tail in row.messages])
+        lease = Lease(number, queue, None, row.expires_ns, [prefix + tail for tail in row.messages])
         lease.remaining = 0
         for key in lease.keys:
             stored = state.reader.get(rows.MESSAGES, key)
@@ -212,9 +213,7 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             lane.delivered = max(lane.delivered, key)
             lease.remaining += 1
         if lease.remaining:
-            queue.leases[number] = lease
-    if queue.leases:
-        state.deadlines.arm(queue, next(iter(queue.leases.values())).expires_ns)
+            keep(state, queue, lease)
 
 
 def _load_batches(state: State, queue: Queue) -> None:
@@ -225,8 +224,9 @@ def _load_batches(state: State, queue: Queue) -> None:
         batch.leased_ns = row.leased_ns
         batch.expires_ns = row.expires_ns
         for number in row.leases:
-            lease = queue.leases.pop(number, None)
+            lease = queue.leases.get(number) or queue.extended.get(number)
             if lease is not None:
+                drop(state, queue, lease)
                 lease.batch = batch
                 batch.leases[number] = lease
                 batch.bytes += sum(

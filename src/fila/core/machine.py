@@ -8,7 +8,7 @@ Which function follows a command is in the two tables below; with what kind of r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fila.core import (
@@ -16,6 +16,7 @@ from fila.core import (
     consuming,
     delivery,
     enqueuing,
+    extending,
     lease_batch,
     leasing,
     pausing,
@@ -31,7 +32,7 @@ from fila.core.command import Command
 from fila.core.effects import Effects
 from fila.core.entry import Entry
 from fila.core.lane import Lane
-from fila.core.lease import LeaseBatch
+from fila.core.lease import Lease, LeaseBatch
 from fila.core.ledger import close_batch
 from fila.core.purging import Purgeable
 from fila.core.queue import Queue
@@ -40,7 +41,7 @@ from fila.core.readiness import fall_due, wake_waiters
 from fila.core.rejection import Rejection
 from fila.core.row_batch import Op
 from fila.core.settings import Settings
-from fila.core.snapshot import snapshot
+from fila.core.snapshot import snapshot_in_steps
 from fila.core.state import State
 from fila.core.trail import Trail
 from fila.core.view import View
@@ -52,6 +53,7 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.Ack: settlement.ack,
     c.Nack: settlement.nack,
     c.Release: settlement.release,
+    c.Extend: extending.extend,
     c.HandBack: consuming.hand_back,
     c.Expire: settlement.expire,
     c.Consume: consuming.consume,
@@ -104,6 +106,8 @@ class Machine(Applies):
                 left -= wake_waiters(state, owner)
             elif isinstance(owner, Queue):
                 state.due_queues[owner] = None
+            elif isinstance(owner, Lease):
+                extending.fall_due(state, owner)
             elif isinstance(owner, LeaseBatch):
                 leasing.fall_due(state, owner)
         else:
@@ -184,9 +188,12 @@ class Machine(Applies):
         """Whether the effects contain the journal's events."""
         self.state.record(wanted)
 
-    def record_snapshot(self, keys_max: int) -> None:
-        """Tell what every key holds, among this turn's events."""
-        self.state.events.extend(snapshot(self.state, keys_max))
+    def record_snapshot(self, keys_max: int) -> Iterator[int]:
+        """Tell what every key holds, some keys with each step, among the events of its turn; how
+        many were told."""
+        for events in snapshot_in_steps(self.state, keys_max):
+            self.state.events.extend(events)
+            yield len(events)
 
     # --- what the turn asks before it can make a command
 
@@ -202,7 +209,7 @@ class Machine(Applies):
     def due_lease(self) -> tuple[str, int, list[bytes], bool] | None:
         """Queue, lease and message ids of the first lease that has run out, if any; and whether
         it is being handed back, and so no failure."""
-        found = settlement.due_lease(self.state)
+        found = extending.due_lease(self.state)
         if found is None:
             return None
         queue, lease = found

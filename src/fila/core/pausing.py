@@ -7,16 +7,15 @@ Either costs nothing per delivery. Messages are still taken in, and what is leas
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 
 from fila.core import effect, rows
 from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
 from fila.core.effect import Event
 from fila.core.eligible import eligible
-from fila.core.lane import LANE_PARKED, LANE_PAUSED, LANE_READY
 from fila.core.pause import Pause, Pauses
 from fila.core.queue import Queue
-from fila.core.readiness import make_ready, make_unready
+from fila.core.readiness import pause_lanes, resume_lanes
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.row_batch import DELETE_STATE, PUT_STATE
 from fila.core.state import State
@@ -48,7 +47,7 @@ def pause_queue(state: State, queue: Queue, command: PauseQueue) -> int | Reject
         return 0
     if queue.ready:
         queue.benched = queue.ready
-        queue.ready = deque()
+        queue.ready = OrderedDict()
         queue.stalled_since = state.now
     return 1
 
@@ -61,7 +60,7 @@ def resume_queue(state: State, queue: Queue, command: ResumeQueue) -> int:
     queue.pause = None
     _over(state, queue, None).add((pause.since_ns, state.now), state.now)
     queue.ready = queue.benched
-    queue.benched = deque()
+    queue.benched = OrderedDict()
     if queue.ready:
         queue.stall_ns += state.now - queue.stalled_since
         state.touch_queue(queue)
@@ -83,12 +82,7 @@ def pause_key(state: State, queue: Queue, command: PauseKey) -> int | Rejection:
     if key is not None:
         key.pause = pause
         was_active = key.active
-        # Those in the ring last: that the key left it is told with its pause.
-        for before_state in (LANE_PARKED, LANE_READY):
-            for lane in key.lanes.values():
-                if lane.state == before_state:
-                    make_unready(state, lane, LANE_PAUSED)
-        key.deficit = 0  # also of a visit that a short bucket had cut off
+        pause_lanes(state, key)
         ring_delta = key.active - was_active
     _tell(state, effect.EVENT_KEY_PAUSED, queue, name, command.who, command.reason, ring_delta)
     return 1 if before is None else 0
@@ -108,9 +102,7 @@ def resume_key(state: State, queue: Queue, command: ResumeKey) -> int:
     if key is not None:
         key.pause = None
         was_active = key.active
-        for lane in key.lanes.values():
-            if lane.state == LANE_PAUSED:
-                make_ready(state, lane)
+        resume_lanes(state, key)
         ring_delta = key.active - was_active
     _tell(state, effect.EVENT_KEY_RESUMED, queue, name, command.who, "", ring_delta)
     return 1

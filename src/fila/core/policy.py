@@ -11,7 +11,14 @@ from typing import NamedTuple, Protocol
 
 from fila.core.entry import ATTEMPTS, BODY, Entry
 from fila.core.machine import Machine
-from fila.core.verdict import DEFAULT_ASSIGNMENT, RETRY_NOW, Assignment, FailedItem, FailureVerdict
+from fila.core.verdict import (
+    DEAD,
+    DEFAULT_ASSIGNMENT,
+    RETRY_NOW,
+    Assignment,
+    FailedItem,
+    FailureVerdict,
+)
 
 
 class Policy(Protocol):
@@ -69,11 +76,33 @@ def judge(
     """What becomes of each failed message; those a nack will not find need no answer.
 
     A hook has to see the messages, so they are read here, once: the command takes what
-    was read along."""
+    was read along. A queue's delivery limit comes after the hook: it is the last word."""
     verdicts = [RETRY_NOW] * len(ids)
-    if not policy.has_on_failure(queue):
+    attempts_max = machine.view.max_attempts(queue)
+    hooked = policy.has_on_failure(queue)
+    if not hooked and not attempts_max:
         return Judged(verdicts, None)
     entries = machine.failed(queue, ids, connection)
+    if hooked:
+        _ask(policy, queue, ids, errors, entries, verdicts, machine.state.now)
+    if attempts_max:
+        for at, entry in enumerate(entries):
+            spent = entry is not None and entry[ATTEMPTS] + 1 >= attempts_max
+            if spent and not verdicts[at].dead_letter:
+                verdicts[at] = DEAD
+    return Judged(verdicts, entries)
+
+
+def _ask(
+    policy: Policy,
+    queue: str,
+    ids: list[bytes],
+    errors: list[str],
+    entries: list[Entry | None],
+    verdicts: list[FailureVerdict],
+    now_ns: int,
+) -> None:
+    """What the hook says of those that were found."""
     items: list[FailedItem] = []
     asked: list[int] = []  # which of the ids
     for at, entry in enumerate(entries):
@@ -81,7 +110,6 @@ def judge(
             error = errors[at].encode()
             items.append((ids[at], entry[ATTEMPTS] + 1, error, entry[BODY]))
             asked.append(at)
-    answers = policy.on_failure(queue, items, machine.state.now)
+    answers = policy.on_failure(queue, items, now_ns)
     for at, answer in zip(asked, answers, strict=True):
         verdicts[at] = answer
-    return Judged(verdicts, entries)

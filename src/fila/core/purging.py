@@ -7,6 +7,10 @@ leases share one range. So a purge costs per lane, not per message, however deep
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -15,6 +19,7 @@ from fila.core.command import Purge
 from fila.core.effect import Event
 from fila.core.eligible import eligible
 from fila.core.entry import KEY
+from fila.core.fairness import FairnessKey
 from fila.core.lane import LANE_EMPTY, Lane
 from fila.core.queue import Queue
 from fila.core.readiness import make_unready
@@ -23,41 +28,56 @@ from fila.core.state import State
 
 _number: Final = attrgetter("number")
 
+LaneName = tuple[bytes, tuple[bytes, ...]]  # fairness key, throttle keys
+
 
 class Purgeable:
-    """What a purge would empty: lanes in the order of their numbers."""
+    """What a purge would empty: lanes in the order of their numbers. They are gathered some at a
+    time, and let go of as they are taken."""
 
-    __slots__ = ("_lanes", "next_lane", "pending")
+    __slots__ = ("_lanes", "_ordered", "_parts", "complete", "left", "next_lane")
 
-    def __init__(self, pending: int, lanes: list[Lane], next_lane: int) -> None:
-        self.pending = pending
-        self._lanes = lanes
+    def __init__(self, keys: list[FairnessKey], next_lane: int) -> None:
+        self._lanes = (lane for key in keys for lane in list(key.lanes.values()))
+        self._parts: list[deque[Lane]] = []  # each in order
+        self._ordered: Iterator[Lane] = iter(())
+        self.complete = False  # whether every lane is gathered
+        self.left = 0  # gathered and not taken
         self.next_lane = next_lane  # a lane with this number or a higher one was made later
 
-    def __len__(self) -> int:
-        return len(self._lanes)
+    def gather(self, lanes_max: int) -> int:
+        """Look at so many more of the lanes there were at the beginning; how many it were. One that
+        is forgotten by now had nothing."""
+        seen = list(islice(self._lanes, lanes_max))
+        found = [lane for lane in seen if lane.number < self.next_lane and not lane.forgotten]
+        found.sort(key=_number)
+        self.left += len(found)
+        self._parts.append(deque(found))
+        self.complete = len(seen) < lanes_max
+        if self.complete:
+            self._ordered = heapq.merge(*map(_drained, self._parts), key=_number)
+        return len(seen)
 
-    def named(self, start: int, end: int) -> list[tuple[bytes, tuple[bytes, ...]]]:
-        """Some of the lanes, as a Purge names them."""
-        return [(lane.key.name, lane.throttle_keys) for lane in self._lanes[start:end]]
+    def take(self, count: int) -> list[LaneName]:
+        """The first so many, as a Purge names them, when all are gathered."""
+        found = [(lane.key.name, lane.throttle_keys) for lane in islice(self._ordered, count)]
+        self.left -= len(found)
+        return found
 
-    @property
-    def lanes(self) -> list[tuple[bytes, tuple[bytes, ...]]]:
-        return self.named(0, len(self._lanes))
+
+def _drained(lanes: deque[Lane]) -> Iterator[Lane]:
+    while lanes:
+        yield lanes.popleft()
 
 
 def purgeable(queue: Queue, fairness_key: bytes | None) -> Purgeable:
     """What a purge would empty. For the whole queue that names empty lanes, too: rows between two
     lanes may only go together with every lane that stands between them."""
     if fairness_key is None:
-        lanes = [lane for key in queue.keys.values() for lane in key.lanes.values()]
-        pending = queue.pending
+        keys = list(queue.keys.values())
     else:
-        key = queue.keys.get(fairness_key)
-        lanes = list(key.lanes.values()) if key is not None else []
-        pending = key.pending if key is not None else 0
-    lanes.sort(key=_number)
-    return Purgeable(pending, lanes, queue.next_lane)
+        keys = [queue.keys[fairness_key]] if fairness_key in queue.keys else []
+    return Purgeable(keys, queue.next_lane)
 
 
 def purge(state: State, queue: Queue, command: Purge) -> int:

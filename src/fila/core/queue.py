@@ -67,6 +67,7 @@ class Group:
         "queues",
         "records",
         "touched",
+        "uncleared",
     )
 
     def __init__(self, number: int) -> None:
@@ -80,6 +81,7 @@ class Group:
         self.records: deque[tuple[int, int, list[Lane]]] = deque()
         self.mentions = 0
         self.forgotten = 0  # lanes, since the records were last cleared of such
+        self.uncleared = 0  # records, the oldest, that are still to be cleared of them
 
 
 class KnownKeys:
@@ -101,6 +103,8 @@ class Queue(Sleeper):
         "counters",
         "created_ns",
         "departed",
+        "due_extended",
+        "extended",
         "group",
         "heads",
         "key_pauses",
@@ -110,6 +114,7 @@ class Queue(Sleeper):
         "lease_batches",
         "leased",
         "leases",
+        "max_attempts",
         "meter",
         "name",
         "next_lane",
@@ -140,6 +145,7 @@ class Queue(Sleeper):
         self.created_ns = row.created_ns
         self.on_enqueue = row.on_enqueue
         self.on_failure = row.on_failure
+        self.max_attempts = row.max_attempts  # a message that failed so often is dead; 0: no limit
         self.ring = Ring()
         self.keys: dict[bytes, FairnessKey] = {}
         self.heads: Heads | None = None  # while dead letters are moved from here
@@ -147,13 +153,16 @@ class Queue(Sleeper):
         self.pending = 0
         self.leased: dict[bytes, Leased] = {}  # by message id
         self.leases: OrderedDict[int, Lease] = OrderedDict()  # in the order they run out
+        self.extended: dict[int, Lease] = {}  # those that run out at another time
+        self.due_extended: dict[int, Lease] = {}  # of these, such as have, in that order
         self.next_lease = 1
         self.next_lane = 1
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}  # how many consumers each connection has here
         # By connection: those that left and still hold messages.
         self.departed: dict[int, dict[Consumer, None]] = {}
-        self.ready: deque[Consumer] = deque()  # consumers with credit, in the order of their turns
+        # Consumers with credit, in the order of their turns.
+        self.ready: OrderedDict[Consumer, None] = OrderedDict()
         self.touched = False  # a delivery pass has something to look at
         # The stall clock: time in which no consumer had credit, or the queue was paused. It runs
         # from the start.
@@ -167,7 +176,8 @@ class Queue(Sleeper):
         self.windowed = Windowed()
         self.notes_ns = 0  # from when on a delivery is worth telling to the windows
         self.pause: Pause | None = None
-        self.benched: deque[Consumer] = deque()  # while it is paused: who would stand in `ready`
+        # While it is paused: who would stand in `ready`.
+        self.benched: OrderedDict[Consumer, None] = OrderedDict()
         self.key_pauses: dict[bytes, Pause] = {}  # also of keys that have no messages
         self.pauses: Pauses | None = None  # what is over, for the wait splits; None: nothing
 
@@ -182,17 +192,17 @@ class Queue(Sleeper):
     def add_ready(self, consumer: Consumer, now: int) -> None:
         consumer.ready = True
         if self.pause is not None:
-            self.benched.append(consumer)
+            self.benched[consumer] = None
             return
         if not self.ready:
             self.stall_ns += now - self.stalled_since
-        self.ready.append(consumer)
+        self.ready[consumer] = None
 
     def drop_ready(self, consumer: Consumer, now: int) -> None:
         consumer.ready = False
         if self.pause is not None:
-            self.benched.remove(consumer)
+            del self.benched[consumer]
             return
-        self.ready.remove(consumer)
+        del self.ready[consumer]
         if not self.ready:
             self.stalled_since = now

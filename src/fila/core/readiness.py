@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fila.core import events
 from fila.core.bucket import TOKEN, Bucket
+from fila.core.fairness import FairnessKey
 from fila.core.lane import LANE_DELAYED, LANE_PARKED, LANE_PAUSED, LANE_READY, Lane
 from fila.core.state import State
 
@@ -74,6 +75,37 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
         key.deficit = 0
     if to == LANE_DELAYED:
         state.deadlines.arm(lane, lane.head_stamp())
+
+
+def pause_lanes(state: State, key: FairnessKey) -> None:
+    """The key takes no turns: its lanes that may go, or wait for a token, are paused."""
+    # Those in the ring last: that the key left it is told with its pause.
+    for lane in key.lanes.values():
+        if lane.state == LANE_PARKED:
+            make_unready(state, lane, LANE_PAUSED)
+    if key.lane is not None:
+        queue = key.lane.queue
+        key.drop_lanes(state.now - queue.stall_at(state.now))
+        queue.ring.leave(key)
+        for lane in key.lanes.values():
+            if lane.state == LANE_READY:
+                leave_line(lane)
+                lane.state = LANE_PAUSED
+    key.deficit = 0  # also of a visit that a short bucket had cut off
+
+
+def resume_lanes(state: State, key: FairnessKey) -> None:
+    """The key takes turns again. What became ready while it was paused is paused, too."""
+    lanes = [lane for lane in key.lanes.values() if lane.state == LANE_PAUSED]
+    if not lanes:
+        return
+    queue = lanes[0].queue
+    for lane in lanes:
+        lane.state = LANE_READY
+    key.add_lanes(lanes, state.now - queue.stall_at(state.now))
+    queue.ring.join(key)
+    if queue.ready:
+        state.touch_queue(queue)
 
 
 def park(state: State, lane: Lane, bucket: Bucket) -> None:

@@ -10,6 +10,7 @@ from fila.core.command import Redrive
 from fila.core.entry import BODY, ENQUEUED_NS, KEY, STAMP, Entry, message_id
 from fila.core.heads import Heads
 from fila.core.lane import Lane
+from fila.core.obituary import original
 from fila.core.pending import complete, fill_window, remove_head, store
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.rejection import Rejection
@@ -57,7 +58,8 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
     heap: list[tuple[int, int, Lane]] = []  # of these lanes: the stamp of what would come next
     pages = state.settings.redrive_pages
     following = heads.pop()
-    while len(found) < count:
+    bytes_left = state.settings.page_bytes  # large messages are moved a few at a time
+    while len(found) < count and bytes_left > 0:
         if following is not None and (
             not heap or (following.head_stamp(), following.number) < heap[0][:2]
         ):
@@ -76,7 +78,9 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
             break
         _, number, lane = heap[0]
         at = taken[lane]
-        found.append(complete(state, lane.window[at]))
+        entry = complete(state, lane.window[at])
+        found.append(entry)
+        bytes_left -= len(entry[BODY])
         taken[lane] = at = at + 1
         if at < len(lane.window):
             heapq.heapreplace(heap, (lane.window[at][STAMP], number, lane))
@@ -124,7 +128,8 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         weight = min(max(assignment.weight, 1), state.settings.weight_max)
         state.set_weight(parent, target.key, weight)
         was_active = target.key.active
-        again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], entry[BODY], delay_ms=0)
+        body = original(entry[BODY])
+        again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], body, delay_ms=0)
         if state.journal:
             delta = target.key.active - was_active
             event = events.of_message(

@@ -25,8 +25,10 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               · stall_ns i64 · throttled_ns i64 · body (map headers, bytes payload, as on the wire)
     lease     u8 1 · expires_ns u64 · leased_ns u64 · len16 consumer
               · (lane u64 · stamp u64 · id 16)*
-    queue     u8 1 · number u32 · group u32 · visibility_ms u64 · created_ns u64
+    queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
               · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
+              · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts
+              (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
               · len16 fairness_key · count16 × len16 throttle_key
@@ -93,6 +95,8 @@ _QUEUE: Final = struct.Struct(">I")
 _QUEUE_LANE: Final = struct.Struct(">IQ")
 _LEASE_HEAD: Final = struct.Struct(">BQQH")
 _QUEUE_HEAD: Final = struct.Struct(">BIIQQB")
+_QUEUE_SETTING: Final = struct.Struct(">BQ")
+_MAX_ATTEMPTS: Final = 1
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
@@ -126,6 +130,7 @@ class QueueRow(NamedTuple):
     created_ns: int
     on_enqueue: str | None
     on_failure: str | None
+    max_attempts: int = 0  # 0: no limit
 
 
 class LaneRow(NamedTuple):
@@ -281,15 +286,20 @@ def queue_row(row: QueueRow) -> bytes:
     enqueue = (row.on_enqueue or "").encode()
     failure = (row.on_failure or "").encode()
     flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1
-    head = _QUEUE_HEAD.pack(1, row.number, row.group, row.visibility_ms, row.created_ns, flags)
-    return b"".join([head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure])
+    head = _QUEUE_HEAD.pack(2, row.number, row.group, row.visibility_ms, row.created_ns, flags)
+    parts = [head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure]
+    settings = [(_MAX_ATTEMPTS, row.max_attempts)]
+    given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
+    return b"".join([*parts, bytes([len(given)]), *given])
 
 
 def read_queue(value: bytes) -> QueueRow:
     version, number, group, visibility_ms, created_ns, flags = _QUEUE_HEAD.unpack_from(value)
-    _check(version, "queue")
+    if version != 1:
+        _check(version, "queue", 2)
     enqueue, at = _read_bytes32(value, _QUEUE_HEAD.size)
-    failure, _ = _read_bytes32(value, at)
+    failure, at = _read_bytes32(value, at)
+    settings = _read_settings(value, at) if version > 1 else {}
     return QueueRow(
         number,
         group,
@@ -297,7 +307,17 @@ def read_queue(value: bytes) -> QueueRow:
         created_ns,
         enqueue.decode() if flags & 1 else None,
         failure.decode() if flags & 2 else None,
+        settings.get(_MAX_ATTEMPTS, 0),
     )
+
+
+def _read_settings(value: bytes, at: int) -> dict[int, int]:
+    """A queue's settings that are not 0."""
+    settings = dict(_QUEUE_SETTING.iter_unpack(value[at + 1 :]))
+    unknown = settings.keys() - {_MAX_ATTEMPTS}
+    if unknown or len(settings) != value[at]:
+        raise CorruptRowError(f"a stored queue has settings this Fila does not know: {settings}")
+    return settings
 
 
 def bucket_row(tokens: float, at_ns: int) -> bytes:
@@ -440,6 +460,8 @@ def _read_bytes32(value: bytes, at: int) -> tuple[bytes, int]:
     return value[at + 4 : at + 4 + size], at + 4 + size
 
 
-def _check(version: int, what: str) -> None:
-    if version != 1:
-        raise CorruptRowError(f"a stored {what} has version {version}; this Fila reads version 1")
+def _check(version: int, what: str, known: int = 1) -> None:
+    if version != known:
+        raise CorruptRowError(
+            f"a stored {what} has version {version}; this Fila reads version {known}"
+        )

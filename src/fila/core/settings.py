@@ -14,6 +14,8 @@ class Settings(NamedTuple):
     visibility_ms_default: int = 30_000
     visibility_ms_min: int = 1_000
     visibility_ms_max: int = 7 * 24 * 3600 * 1000
+    max_attempts_max: int = 1_000_000  # the highest delivery limit of a queue
+    extend_messages: int = 128  # whose leases get more time in one step
     window_messages: int = 1_024  # messages of one lane kept in memory
     window_bytes_total: int = 48 * MiB  # of all lanes' messages kept in memory
     window_idle_ms: int = 5_000  # a queue that delivers nothing for so long gives its windows up
@@ -36,7 +38,7 @@ class Settings(NamedTuple):
     expire_messages: int = 512  # of leases that end in one turn, and as many of lease batches
     job_work: int = 512  # of all jobs in one turn: lanes emptied, messages moved count four times
     redrive_messages: int = 128  # messages one redrive step moves
-    redrive_lanes: int = 4_096  # lanes whose heads it looks at in one step, before the first
+    job_lanes: int = 4_096  # lanes a job looks at in one step, before its first
     redrive_pages: int = 32  # lanes that have to be read for one step
     name_bytes_max: int = 255
     config_key_bytes_max: int = 1_024
@@ -48,6 +50,8 @@ class Settings(NamedTuple):
     batch_bytes_asked_max: int = 64 * MiB  # and one that wishes for more than this is refused
     batch_wait_ms_max: int = 60_000
     batches_max: int = 10_000  # open lease batches of one queue
+    tell_messages: int = 1_024  # of an open batch that are read and told at once …
+    tell_bytes: int = 2 * MiB  # … or so much
     batch_step_messages: int = 512  # of a batch that is finished, handed back or ran out, at once
     idempotency_keys_max: int = 1_000_000  # keys one queue remembers
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long

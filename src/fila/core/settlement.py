@@ -17,9 +17,11 @@ from fila.core.entry import (
     row_of,
     waiting_anew,
 )
+from fila.core.extending import drop
 from fila.core.lane import Lane
 from fila.core.lease import Consumer, Lease
 from fila.core.lease_batch import end_lease
+from fila.core.obituary import explained
 from fila.core.pending import add_pending, store
 from fila.core.queue import Queue
 from fila.core.reader import missing
@@ -152,19 +154,6 @@ def failed(state: State, queue: Queue, ids: list[bytes], connection: int) -> lis
     return [entry_of(key, read[key]) if key else None for key in keys]
 
 
-def due_lease(state: State) -> tuple[Queue, Lease] | None:
-    """The first lease that has run out by now, if any; it stays until an Expire ends it."""
-    while state.due_queues:
-        queue = next(iter(state.due_queues))
-        if queue.leases:
-            lease = next(iter(queue.leases.values()))
-            if lease.expires_ns <= state.now:
-                return queue, lease
-            state.deadlines.arm(queue, lease.expires_ns)
-        del state.due_queues[queue]
-    return None
-
-
 def ids_of(queue: Queue, lease: Lease) -> list[bytes]:
     """Messages the lease still holds."""
     ids = []
@@ -208,9 +197,10 @@ def _fail(
             # lease's row would claim it after a restart.
             lane.tail = entry[STAMP]
     was_active = target.key.active
-    moved = store(
-        state, target, id, attempts, entry[WEIGHT], entry[ENQUEUED_NS], entry[BODY], delay_ms
-    )
+    body = entry[BODY]
+    if target is not lane:
+        body = explained(body, verdict.reason, error, state.now, attempts, queue.name)
+    moved = store(state, target, id, attempts, entry[WEIGHT], entry[ENQUEUED_NS], body, delay_ms)
     if state.journal:
         again = effect.EVENT_REQUEUED if target is lane else effect.EVENT_DEAD_LETTERED
         delta = target.key.active - was_active
@@ -242,7 +232,7 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     lease.remaining -= 1
     if lease.remaining == 0:
         if lease.batch is None:
-            del queue.leases[lease.number]
+            drop(state, queue, lease)
         else:
             end_lease(state, lease.batch, lease)
         if lease.consumer is not None:

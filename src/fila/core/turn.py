@@ -31,6 +31,7 @@ from fila.core.rejection import Rejection
 from fila.core.row_batch import RowBatch
 from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.verdict import Assignment, FailureVerdict
+from fila.core.work import SHIFT
 
 Call = Callable[[], None]
 
@@ -203,8 +204,13 @@ class Turn(Applies):
             if found is None:
                 return
             queue, ids = found
+            left -= self._cost(queue, ids)
             self.apply(Release(queue, ids))
-            left -= len(ids)
+
+    def _cost(self, queue: str, ids: list[bytes]) -> int:
+        """Of messages that are read and stored anew: large ones count as in `work.py`."""
+        size = sum(self.machine.view.leased_bytes(queue, ids))
+        return max(1, len(ids), size >> SHIFT)
 
     def _end_leases(self) -> None:
         machine = self.machine
@@ -214,7 +220,7 @@ class Turn(Applies):
             if due is None:
                 return
             queue, lease, ids, returning = due
-            left -= max(len(ids), 1)
+            left -= self._cost(queue, ids)
             if returning:
                 self.apply(Release(queue, ids))
                 continue

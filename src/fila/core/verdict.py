@@ -21,6 +21,7 @@ class FailureVerdict(NamedTuple):
 
     dead_letter: bool
     delay_ms: int
+    reason: str = ""  # of a dead letter, if it was not the hook
 
 
 # One failed message: its 16-byte id, its attempts, the error, and its body.
@@ -28,3 +29,5 @@ FailedItem = tuple[bytes, int, bytes, bytes]
 
 DEFAULT_ASSIGNMENT: Final = Assignment(b"default", 1, ())
 RETRY_NOW: Final = FailureVerdict(False, 0)
+BY_LIMIT: Final = "max_attempts"
+DEAD: Final = FailureVerdict(True, 0, BY_LIMIT)

@@ -6,18 +6,19 @@ itself; `tests/core/test_closed.py` checks that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
 from fila.core import browse, explain, figures, stats
 from fila.core.browse import Range, Snapshot
-from fila.core.explain import Document
+from fila.core.explain import Document, Explaining
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
 from fila.core.pause import Pause
 from fila.core.quarantine import Quarantined
+from fila.core.queue import Queue
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
@@ -54,6 +55,16 @@ class View:
         return self._state.settings
 
     # --- queues
+
+    def max_attempts(self, queue: str) -> int:
+        """After how many failures a message of the queue is dead; 0: no limit, or no queue."""
+        found = self._state.queues.get(queue)
+        return found.max_attempts if found is not None else 0
+
+    def visibility_ms(self, queue: str) -> int:
+        """How long a lease of the queue lasts; 0: there is no such queue."""
+        found = self._state.queues.get(queue)
+        return found.visibility_ms if found is not None else 0
 
     def queue_numbers(self) -> dict[str, int]:
         """Of a queue that was deleted and made again the number is another."""
@@ -95,20 +106,34 @@ class View:
         found = islice(queue.consumers.values(), count_max) if queue is not None else ()
         return [figures.of_consumer(one) for one in found]
 
-    def open_batches(self, name: str, count_max: int) -> list[OpenBatch] | Rejection:
-        """The lease batches somebody has, the oldest first."""
+    def open_batches(
+        self, name: str, count_max: int, step: int
+    ) -> Iterator[list[OpenBatch]] | Rejection:
+        """The lease batches somebody has, the oldest first, so many at a time."""
         queue = self._state.queues.get(name)
         if queue is None:
             return self._state.no_queue(name)
         found = [batch for batch in queue.lease_batches.values() if batch.leases]
         found.sort(key=lambda batch: batch.leased_ns)
-        return [figures.of_batch(batch) for batch in found[:count_max]]
+        return (
+            [figures.of_batch(batch) for batch in found[start : start + step]]
+            for start in range(0, min(len(found), count_max), step)
+        )
 
     def batch_bytes(self, name: str, batch: str) -> int | None:
         """About how much an open lease batch holds; None if it is not open."""
         queue = self._state.queues.get(name)
         found = queue.lease_batches.get(batch) if queue is not None else None
         return found.bytes if found is not None and found.consumer is None else None
+
+    def leased_bytes(self, name: str, ids: list[bytes]) -> list[int]:
+        """How large each of these leased messages is: 0 where it is not leased, or was before a
+        restart."""
+        queue = self._state.queues.get(name)
+        if queue is None:
+            return [0] * len(ids)
+        leased = queue.leased
+        return [leased[id][3] if id in leased else 0 for id in ids]
 
     def stats_in_steps(self, name: str, keys_max: int) -> Reading | Rejection:
         """A queue in detail."""
@@ -147,27 +172,28 @@ class View:
             return {name: figures.of_bucket(bucket, now) for name, bucket in buckets.items()}
         return {name: figures.of_bucket(buckets[name], now) for name in names if name in buckets}
 
-    def bucket_names(self, name: str, fairness_key: bytes | None) -> list[bytes]:
-        """The buckets that a queue, or one of its keys, draws on now. Looks at every lane."""
+    def all_bucket_names(self) -> list[bytes]:
+        return list(self._state.buckets)
+
+    def bucket_names(self, name: str, fairness_keys: list[bytes]) -> list[bytes]:
+        """The buckets that these keys of a queue draw on now. Looks at all their lanes."""
         queue = self._state.queues.get(name)
         if queue is None or not self._state.buckets:
             return []
-        if fairness_key is None:
-            keys = list(queue.keys.values())
-        else:
-            keys = [queue.keys[fairness_key]] if fairness_key in queue.keys else []
         found: dict[bytes, None] = {}
-        for key in keys:
-            for lane in key.lanes.values():
+        for one in fairness_keys:
+            key = queue.keys.get(one)
+            for lane in key.lanes.values() if key is not None else ():
                 for bucket in lane.buckets:
                     found[bucket.name] = None
         return list(found)
 
-    def throttled(self) -> dict[str, int]:
-        """By queue: pending messages behind an empty bucket."""
+    def throttled(self, names: list[bytes]) -> dict[str, int]:
+        """By queue: pending messages behind these buckets, when they are empty."""
         found: dict[str, int] = {}
-        for bucket in self._state.buckets.values():
-            for lane in bucket.waiters:
+        for one in names:
+            bucket = self._state.buckets.get(one)
+            for lane in bucket.waiters if bucket is not None else ():
                 if lane.state == LANE_PARKED:
                     name = lane.queue.name
                     found[name] = found.get(name, 0) + lane.pending
@@ -190,22 +216,46 @@ class View:
         """Why a message, a key or a queue waits."""
         return explain.explain(self._state, name, fairness_key, message_id, keys_max)
 
+    def explain_in_steps(
+        self, name: str, fairness_key: bytes | None, message_id: bytes | None, keys_max: int
+    ) -> Explaining:
+        """The same in steps."""
+        return explain.explain_in_steps(self._state, name, fairness_key, message_id, keys_max)
+
     def overview(self, names: list[str]) -> list[Document]:
         return explain.overview(self._state, names)
 
-    def browse(self, name: str, fairness_key: bytes | None, parts: int) -> Browsing | Rejection:
-        """Freeze a queue's messages to be read in so many parts."""
+    def browse(
+        self, name: str, fairness_key: bytes | None, parts: int
+    ) -> Generator[int, None, Browsing | Rejection] | Rejection:
+        """Freeze a queue's messages to be read in so many parts. Frozen is it at once; the parts
+        are found in steps, after each of which it says how much it looked at."""
         state = self._state
         queue = state.queues.get(name)
         if queue is None:
             return state.no_queue(name)
-        ranges = browse.ranges(queue, fairness_key, parts)
         ranges_max = state.settings.browse_ranges_max
-        if len(ranges) > ranges_max:
+        lanes = browse.lanes_of(queue, fairness_key) if fairness_key is not None else []
+        if len(lanes) > ranges_max:
             return invalid_value(
                 "fairness key",
-                f"its messages lie in {len(ranges)} lanes (sets of throttle keys), more than the "
+                f"its messages lie in {len(lanes)} lanes (sets of throttle keys), more than the "
                 f"{ranges_max} ranges of a browse; browse the whole queue",
             )
+        return self._browse(queue, fairness_key, parts)
+
+    def _browse(
+        self, queue: Queue, fairness_key: bytes | None, parts: int
+    ) -> Generator[int, None, Browsing | Rejection]:
+        state = self._state
         snapshot = Snapshot(state.reader.snapshot(), queue, state.now)
-        return Browsing(snapshot, browse.count(queue, fairness_key), ranges)
+        count = browse.count(queue, fairness_key)
+        ranges = yield from browse.ranges_in_steps(queue, fairness_key, parts)
+        ranges_max = state.settings.browse_ranges_max
+        if state.queues.get(queue.name) is not queue:
+            return state.no_queue(queue.name)  # it was deleted meanwhile
+        if len(ranges) > ranges_max:
+            return invalid_value(
+                "parts", f"they would be {len(ranges)}, more than {ranges_max}; ask for fewer"
+            )
+        return Browsing(snapshot, count, ranges)

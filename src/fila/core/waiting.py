@@ -6,6 +6,7 @@ anything to people: `explain.py` does.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from fila.core import rows
@@ -30,6 +31,7 @@ from fila.core.state import State
 from fila.core.waits import Waits
 
 SEARCHED_MAX: Final = 20_000  # stored messages looked at for one id
+SEARCHED_STEP: Final = 2_048  # lanes and messages in memory, in one step
 _PAGE_BYTES: Final = 1 << 20
 
 # What it waits for now. The first that applies is named.
@@ -61,19 +63,30 @@ def head_of(state: State, key: FairnessKey) -> Waiting | None:
     return Waiting(best, best.window[0], 0)
 
 
-def find(state: State, queue: Queue, key: FairnessKey | None, id: bytes) -> Waiting | None:
-    """A pending message by its id: in the windows, then among the stored rows within a bound."""
+def find(
+    state: State, queue: Queue, key: FairnessKey | None, id: bytes
+) -> Generator[int, None, Waiting | None]:
+    """A pending message by its id: in the windows, then among the stored rows within a bound. In
+    steps, after each of which it says how much it looked at."""
     keys = [key] if key is not None else list(queue.keys.values())
-    lanes = [lane for one in keys for lane in one.lanes.values() if lane.pending]
-    for lane in lanes:
-        for at, entry in enumerate(lane.window):
-            if message_id(entry) == id:
-                return Waiting(lane, entry, at)
+    seen = 0
+    deep: list[Lane] = []  # lanes that go on in the store
+    for one in keys:
+        for lane in list(one.lanes.values()):
+            for at, entry in enumerate(lane.window):
+                if message_id(entry) == id:
+                    return Waiting(lane, entry, at)
+            seen += 1 + len(lane.window)
+            if lane.horizon and lane.pending and len(deep) < SEARCHED_MAX:
+                deep.append(lane)
+            if seen >= SEARCHED_STEP:
+                yield SEARCHED_STEP // 4
+                seen = 0
     left = SEARCHED_MAX
-    for lane in lanes:
+    for lane in deep:
         start = lane.horizon
         ahead = len(lane.window)
-        while start and left > 0:
+        while start and left > 0 and not lane.forgotten:
             found = state.reader.scan(
                 rows.MESSAGES, start + b"\0", rows.after(lane.prefix), min(left, 512), _PAGE_BYTES
             )
@@ -81,8 +94,9 @@ def find(state: State, queue: Queue, key: FairnessKey | None, id: bytes) -> Wait
                 if id_of(stored) == id:
                     return Waiting(lane, entry_of(stored, value), ahead)
                 ahead += 1
-            left -= len(found)
+            left -= len(found) + 1
             start = found[-1][0] if found else b""
+            yield len(found) + 8
     return None
 
 

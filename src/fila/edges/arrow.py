@@ -15,7 +15,7 @@ from fila.core.browse import BROWSE_ALL, BROWSE_DELAYED, BROWSE_LEASED, BROWSE_R
 from fila.core.effect import BatchLeased
 from fila.core.entry import KEY, row_of
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
-from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError
+from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError, LaneRow
 from fila.distribution import requirement
 from fila.wire.message import decode_headers, payload_of
 
@@ -59,20 +59,52 @@ def unavailable() -> Rejection | None:
     return None
 
 
-def leased_stream(found: BatchLeased) -> bytes:
-    """The messages of a lease batch."""
-    import numpy as np
-    import pyarrow as pa
+def preload() -> Rejection | None:
+    """Have everything loaded that the first Arrow body needs; why that cannot be, if so."""
+    fault = unavailable()
+    if fault is None:
+        # A message with a header and one without, of a lane with a throttle key.
+        head = b"\1" + bytes(MESSAGE_HEAD_BYTES - 1)
+        values = (head + b"\0\1\0\1k\0\1v\0\0\0\1x", head + b"\0\0\0\0\0\1x")
+        rows = [(bytes(36), value) for value in values]
+        lane = LaneRow(1, 0, 0, 0, 0, b"key", (b"throttle",))
+        page = StoredPage(rows, [(lane, 2)], [True, False], 0, b"")
+        browsed_stream("queue", page, BROWSE_LEASED)
+    return fault
 
-    rows = found.rows or [(entry[KEY], row_of(entry)) for entry in found.entries]
-    if not rows:
-        return _stream(pa, None)
-    numbers: dict[Any, int] = {}
-    of_rows = [numbers.setdefault(lane, len(numbers)) for lane in found.lanes]
-    kinds = [(lane.key.name, lane.throttle_keys) for lane in numbers]
-    states = np.full(len(rows), _LEASED_AT)
-    columns = _Columns(np, pa, rows)
-    return _stream(pa, columns.batch(found.queue, kinds, np.array(of_rows), None, states))
+
+class LeasedStream:
+    """The messages of a lease batch, part by part: a record batch each."""
+
+    def __init__(self) -> None:
+        self._sink: Any = None
+        self._writer: Any = None
+        self.messages = 0
+
+    def add(self, part: BatchLeased) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._sink = pa.BufferOutputStream()
+            self._writer = pa.ipc.new_stream(self._sink, _schema_of(pa))
+        rows = part.rows or [(entry[KEY], row_of(entry)) for entry in part.entries]
+        if not rows:
+            return
+        self.messages += len(rows)
+        numbers: dict[Any, int] = {}
+        of_rows = [numbers.setdefault(lane, len(numbers)) for lane in part.lanes]
+        kinds = [(lane.key.name, lane.throttle_keys) for lane in numbers]
+        states = np.full(len(rows), _LEASED_AT)
+        columns = _Columns(np, pa, rows)
+        batch = columns.batch(part.queue, kinds, np.array(of_rows), None, states)
+        self._writer.write_batch(batch)
+
+    def stream(self) -> bytes:
+        """All of it, when the last part was added."""
+        self._writer.close()
+        encoded: bytes = self._sink.getvalue().to_pybytes()
+        return encoded
 
 
 def browsed_stream(

@@ -35,7 +35,7 @@ from fila.edges.reason import clipped
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.errors import FrameError, InvalidBody
-from fila.wire.frames import FrameDecoder, frame_header, frame_pieces
+from fila.wire.frames import FrameDecoder, frame_header, frame_pieces, frame_views
 from fila.wire.states import SERVER, Refusal, State, receive
 
 log = logging.getLogger("fila.fibp")
@@ -52,6 +52,7 @@ class FibpConnection(asyncio.Protocol):
         port: Port | None = None,
     ) -> None:
         self._port = port = port or Port(limits)
+        self.inbound = port.inbound
         self._lane_fields = port.lane_fields
         self._buffered_bytes = 0  # of messages that are not complete
         self.broker = sessions.broker
@@ -70,7 +71,7 @@ class FibpConnection(asyncio.Protocol):
         )
         self._due_bytes = 0  # replies on their way to the commit
         self._piled_bytes = 0  # replies made since the client fell behind with reading
-        self._out: list[bytes] = []
+        self._out: list[bytes | memoryview] = []
         self._reading = True
         self._congested = False
         self._handshake_timer: asyncio.TimerHandle | None = None
@@ -147,7 +148,10 @@ class FibpConnection(asyncio.Protocol):
         if request_id is None:
             return
         body = fibp_deliveries.encode(self.consumers[request_id][0], delivery, self._lane_fields)
-        self._frame(op.DELIVERY, request_id, body, self._out.append)
+        if len(body) + 6 <= self.limits.frame_bytes_max:
+            self._frame(op.DELIVERY, request_id, body, self._out.append)
+        else:
+            self._out += frame_views(op.DELIVERY, request_id, body, self.limits.frame_bytes_max)
 
     def consumer_ended(self, consumer: str, why: Rejection) -> None:
         request_id = self.consumer_requests.pop(consumer, None)

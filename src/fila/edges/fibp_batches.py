@@ -20,6 +20,7 @@ from fila.edges.lane_fields import LaneFields
 from fila.wire import bodies, browse_codec, errors, layouts, message_codec
 from fila.wire import opcodes as op
 from fila.wire.forms import ARROW, ARROW_HEADS, COUNT, MESSAGES
+from fila.wire.message_codec import FIRST
 
 if TYPE_CHECKING:
     from fila.edges.fibp import FibpConnection
@@ -31,13 +32,17 @@ _TOLD: Final = {MESSAGES: TOLD_ENTRIES, ARROW: TOLD_STORED, COUNT: TOLD_COUNTED}
 def lease_batch(connection: FibpConnection, session: Session, request_id: int, body: bytes) -> None:
     request = layouts.decode(bodies.LeaseBatch, body)
 
+    answer = _Leased(request.form)
+
     def done(found: BatchLeased | Rejection) -> FibpConnection:
         try:
             if isinstance(found, Rejection):
                 connection.refuse_now(request_id, found)
             else:
-                result = layouts.encode(_leased(found, request.form))
-                connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
+                answer.add(found)
+                if not found.rest:
+                    result = layouts.encode(answer.result(found))
+                    connection.reply_now(op.LEASE_BATCH_RESULT, request_id, result)
         except Exception as error:
             connection.fail_soon(error)
         return connection
@@ -61,31 +66,54 @@ def lease_batch(connection: FibpConnection, session: Session, request_id: int, b
         connection.refuse(request_id, fault, {})
 
 
-def _leased(found: BatchLeased, form: int) -> bodies.LeaseBatchResult:
-    if form == ARROW:
-        body = arrow.leased_stream(found)
-    elif form == COUNT:
+class _Leased:
+    """An answer to a LeaseBatch, of one part or several."""
+
+    def __init__(self, form: int) -> None:
+        self._form = form
+        self._arrow = arrow.LeasedStream() if form == ARROW else None
+        self._parts: list[bytes] = []
+        self._messages = 0
+
+    def add(self, part: BatchLeased) -> None:
+        if self._arrow is not None:
+            self._arrow.add(part)
+            self._messages = self._arrow.messages
+        elif self._form == COUNT:
+            self._messages = part.messages
+        else:
+            self._messages += len(part.entries)
+            self._parts.append(_delivery(part)[FIRST:])
+
+    def result(self, last: BatchLeased) -> bodies.LeaseBatchResult:
+        """When the last part was added."""
         body = b""
-    else:
-        queue = message_codec.queue_field(found.queue.encode())
-        leased_ms = found.leased_ns // _MS
-        fields = LaneFields()
-        body = message_codec.encode_delivery(
-            [
-                (
-                    message_id(entry),
-                    queue,
-                    entry[BODY],
-                    fields.of(lane, entry[WEIGHT]),
-                    entry[ATTEMPTS],
-                    entry[ENQUEUED_NS] // _MS,
-                    leased_ms,
-                )
-                for entry, lane in zip(found.entries, found.lanes, strict=True)
-            ]
+        if self._arrow is not None:
+            body = self._arrow.stream()
+        elif self._form != COUNT:
+            body = b"".join([self._messages.to_bytes(FIRST, "big"), *self._parts])
+        return bodies.LeaseBatchResult(
+            errors.OK, last.again, self._messages, last.expires_ns // _MS, self._form, body
         )
-    return bodies.LeaseBatchResult(
-        errors.OK, found.again, found.messages, found.expires_ns // _MS, form, body
+
+
+def _delivery(found: BatchLeased) -> bytes:
+    queue = message_codec.queue_field(found.queue.encode())
+    leased_ms = found.leased_ns // _MS
+    fields = LaneFields()
+    return message_codec.encode_delivery(
+        [
+            (
+                message_id(entry),
+                queue,
+                entry[BODY],
+                fields.of(lane, entry[WEIGHT]),
+                entry[ATTEMPTS],
+                entry[ENQUEUED_NS] // _MS,
+                leased_ms,
+            )
+            for entry, lane in zip(found.entries, found.lanes, strict=True)
+        ]
     )
 
 

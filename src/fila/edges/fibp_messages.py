@@ -17,7 +17,7 @@ from fila.broker.options import Options
 from fila.broker.session import Session, Stored
 from fila.core.rejection import Rejection
 from fila.core.work import SHIFT
-from fila.edges.queue_groups import by_queue, parse_ids, spread
+from fila.edges.queue_groups import by_queue, parse_ids, runs, spread
 from fila.wire import enqueue_with_codec, errors, message_codec
 from fila.wire import opcodes as op
 from fila.wire.enqueue_with_codec import EnqueuedWithItem
@@ -46,6 +46,9 @@ class Kind(NamedTuple):
     # Items, by their queues, to the body of a result.
     carry_out: Callable[[Session, list[Any], Groups], bytes]
     result: int
+    # What a request costs beside its messages: stored ones are read, and few at a time at a price.
+    # Not 0: it reads the messages it names, and stores them anew.
+    reads: int = 0
 
 
 def handle(
@@ -64,9 +67,17 @@ def handle(
         )
     if max(count, len(body) >> SHIFT) > connection.broker.work.whole:
         steps = _in_steps(connection, session, kind, request_id, body, count)
-        connection.requests.in_steps(request_id, steps)
+        connection.requests.in_steps(request_id, steps, len(body))
         return
     items, _ = kind.read(body, FIRST, count, 0)
+    if kind.reads:
+        work = connection.broker.work
+        named_bytes = sum(size for _, _, size in runs(session, items, work.step << SHIFT))
+        if named_bytes >> SHIFT > work.whole:
+            steps = _in_steps(connection, session, kind, request_id, body, count)
+            connection.requests.in_steps(request_id, steps, len(body))
+            return
+        work.done += named_bytes >> SHIFT
     groups = by_queue([item[0] for item in items])
     for queue, _ in groups:
         refused = kind.permit(session, queue)
@@ -95,11 +106,13 @@ def _in_steps(
         step = (work.step << SHIFT) * (count - index) // max(1, len(body) - position)
         step = max(1, min(work.step, count - index, step))
         items, end = kind.read(body, position, step, index)
+        position_before = position
         parts.append((items, end - position))
         queues.update(dict.fromkeys([item[0] for item in items]))
         position = end
         index += step
-        work.done += 1 + step // 4
+        # A large message is copied here: it is stored with the next turn.
+        work.done += max(1 + step // 4, (end - position_before) >> SHIFT)
         yield
     for at, queue in enumerate(queues):
         refused = kind.permit(session, queue.decode())
@@ -110,13 +123,19 @@ def _in_steps(
             work.done += 1 + work.step // 4
             yield
     answers = [body[:FIRST]]
-    for at, (items, size) in enumerate(parts):
-        groups = by_queue([item[0] for item in items])
-        answers.append(kind.carry_out(session, items, groups)[FIRST:])
+    body = b""
+    for at, (whole, size) in enumerate(parts):
         parts[at] = ([], 0)
-        work.done += max(len(items), size >> SHIFT)
-        if at < len(parts) - 1:
-            yield
+        cut = [(0, len(whole), size)]
+        if kind.reads:
+            cut = runs(session, whole, work.step << SHIFT)
+        for start, end, run_bytes in cut:
+            items = whole[start:end] if len(cut) > 1 else whole
+            groups = by_queue([item[0] for item in items])
+            answers.append(kind.carry_out(session, items, groups)[FIRST:])
+            work.done += max(len(items), run_bytes >> SHIFT)
+            if at < len(parts) - 1 or end < len(whole):
+                yield
     connection.reply(kind.result, request_id, b"".join(answers))
 
 
@@ -191,8 +210,10 @@ ENQUEUE_WITH: Final = Kind(
     op.ENQUEUE_WITH_RESULT,
 )
 ACK: Final = Kind(message_codec.ack_items, Session.may_consume, _ack, op.ACK_RESULT)
-NACK: Final = Kind(message_codec.nack_items, Session.may_consume, _nack, op.NACK_RESULT)
-RELEASE: Final = Kind(message_codec.release_items, Session.may_consume, _release, op.RELEASE_RESULT)
+NACK: Final = Kind(message_codec.nack_items, Session.may_consume, _nack, op.NACK_RESULT, reads=4)
+RELEASE: Final = Kind(
+    message_codec.release_items, Session.may_consume, _release, op.RELEASE_RESULT, reads=4
+)
 KINDS: Final = {
     op.ENQUEUE: ENQUEUE,
     op.ACK: ACK,

@@ -34,6 +34,9 @@ def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes
 
     def done(result: Any) -> Steps | None:
         connection.broker.begin()
+        if isinstance(result, Rejection):
+            _fail(connection, request_id, request_type, result)
+            return None
         if layouts.is_large(result):
             return _send_in_steps(connection, request_id, result)
         _send(connection, request_id, result)
@@ -43,8 +46,11 @@ def handle(connection: FibpConnection, opcode: int, request_id: int, body: bytes
         connection.requests.in_steps(request_id, steps)
 
     fault = session.carry_out(request, done, in_steps)
-    if fault is None:
-        return
+    if fault is not None:
+        _fail(connection, request_id, request_type, fault)
+
+
+def _fail(connection: FibpConnection, request_id: int, request_type: Any, fault: Rejection) -> None:
     if layouts.OPERATIONS[request_type].failures == IN_RESULT and fault.code != FORBIDDEN:
         result_type = layouts.RESULTS[request_type]
         _send(connection, request_id, result_type(fault.code, message=clipped(fault.message)))

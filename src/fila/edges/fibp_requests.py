@@ -47,6 +47,7 @@ class Requests:
         self._backlog: deque[Frame] = deque()
         self._steps: Steps | None = None  # of the request that is being carried out
         self._request_id = 0  # its own
+        self._kept_bytes = 0  # that it has
         self._waits = False  # stands in the rota
         self._choked = False  # its client has to read replies first
 
@@ -60,15 +61,15 @@ class Requests:
         self._backlog += self.decoder.feed(data, FRAMES_MAX)
         work = self._work
         room = work.limit - work.done
-        may = room if room > FIRST else self._rota.newcomer()
-        if self._carry_out(may) != DONE and not self._choked:
+        said = self._carry_out(room) if room > FIRST else self._come()
+        if said != DONE and not self._choked:
             self._wait()
 
     def unchoked(self) -> None:
         """Replies have left: carry out what had to wait, then read on."""
         if self._choked:
             self._choked = False
-            if self._carry_out(self._rota.newcomer()) == DONE:
+            if self._come() == DONE:
                 self._connection.read(True)
             elif not self._choked:
                 self._wait()
@@ -92,10 +93,12 @@ class Requests:
         self._waits = True
         return said
 
-    def in_steps(self, request_id: int, steps: Steps) -> None:
-        """The request at hand is carried out so: its reply comes with the last step."""
+    def in_steps(self, request_id: int, steps: Steps, size: int = 0) -> None:
+        """The request at hand, of so many bytes, is carried out so: its reply comes with the last
+        step."""
         self._request_id = request_id
         self._steps = steps
+        self._keep(size)
 
     def close(self) -> None:
         """The connection ends: nothing that waits is carried out."""
@@ -103,7 +106,25 @@ class Requests:
         self._waits = self._choked = False
         self.decoder = FrameDecoder()
         self._backlog.clear()
+        self._no_steps()
+
+    def _no_steps(self) -> None:
         self._steps = None
+        if self._kept_bytes:
+            self._keep(0)
+
+    def _keep(self, size: int) -> None:
+        change_bytes, self._kept_bytes = size - self._kept_bytes, size
+        self._connection.inbound.keep(change_bytes)
+
+    def _come(self) -> int:
+        """Carry out what a newcomer may, whatever others wait with."""
+        work = self._work
+        may = self._rota.newcomer()
+        before = work.done
+        said = self._carry_out(may)
+        self._rota.came(may, work.done - before)
+        return said
 
     def _wait(self) -> None:
         self._waits = True
@@ -129,6 +150,7 @@ class Requests:
                     cost = len(body) >> SHIFT
                     if cost < count:
                         cost = count
+                    cost += kind.reads
                 else:
                     count = 0
                     cost = COSTS.get(opcode, COLD_COST)
@@ -141,6 +163,7 @@ class Requests:
                         cost = 0  # it is carried out in steps, which count what they do
                 work.done += cost
                 connection.handle(opcode, request_id, body, kind, count)
+                body = b""  # a large one is not to be kept while it is carried out
             if said != DONE:
                 break
             if self._steps is not None:
@@ -168,9 +191,9 @@ class Requests:
         try:
             next(steps)
         except StopIteration:
-            self._steps = None
+            self._no_steps()
         except InvalidBody as error:
-            self._steps = None
+            self._no_steps()
             self._connection.invalid(self._request_id, error)
 
     def _refuse(self) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 class ConnectionLimits(NamedTuple):
     frame_bytes_max: int = 16 * 1024 * 1024  # FIBP's; HTTP/2 has its own
-    message_bytes_max: int = 64 * 1024 * 1024
+    message_bytes_max: int = 32 * 1024 * 1024
     assembly_streams_max: int = 16
     inbound_bytes_max: int = 128 * 1024 * 1024  # unfinished messages of all connections
     unsent_bytes_max: int = 1024 * 1024  # beyond: no more deliveries

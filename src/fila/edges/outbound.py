@@ -18,7 +18,7 @@ SLOW_BYTES: Final = 32 * 1024  # unsent, from which on a connection counts as sl
 JOINED_BYTES: Final = 2 * 1024 * 1024  # written in one piece
 
 
-def write(transport: asyncio.Transport, out: list[bytes]) -> None:
+def write(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
     """Small pieces at once; large ones without another copy of them."""
     if len(out) == 1:
         transport.write(out[0])
@@ -26,7 +26,7 @@ def write(transport: asyncio.Transport, out: list[bytes]) -> None:
     if sum(map(len, out)) <= JOINED_BYTES:
         transport.write(b"".join(out))
         return
-    small: list[bytes] = []
+    small: list[bytes | memoryview] = []
     for piece in out:
         if len(piece) < JOINED_BYTES:
             small.append(piece)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from fila.core.rejection import Rejection
 from fila.wire.ids import parse_id
+
+if TYPE_CHECKING:
+    from fila.broker.session import Session
+
+Run = tuple[int, int, int]  # from this item to before that one, of so many bytes
 
 
 def by_queue(queues: list[bytes]) -> list[tuple[str, list[int]]]:
@@ -29,6 +37,25 @@ def parse_ids(texts: list[bytes], places: list[int]) -> tuple[list[int], list[by
             known.append(place)
             ids.append(id)
     return known, ids
+
+
+def runs(session: Session, items: Sequence[tuple[bytes, ...]], bytes_max: int) -> list[Run]:
+    """Items (queue, id, …) of leased messages that are to be read and stored anew, cut where they
+    become too large to be done in one go."""
+    found: list[Run] = []
+    start = size = 0
+    sizes = [0] * len(items)
+    for queue, places in by_queue([item[0] for item in items]):
+        known, ids = parse_ids([items[place][1] for place in places], places)
+        for place, one in zip(known, session.leased_bytes(queue, ids), strict=True):
+            sizes[place] = one
+    for place, one in enumerate(sizes):
+        if size and size + one > bytes_max:
+            found.append((start, place, size))
+            start, size = place, 0
+        size += one
+    found.append((start, len(items), size))
+    return found
 
 
 def spread(

@@ -138,7 +138,7 @@ class Node:
             Attempts(settings.auth.max_wrong_keys),
         )
         self._browser = sessions.browser
-        if settings.browse.preload_arrow and arrow.unavailable() is not None:
+        if settings.browse.preload_arrow and arrow.preload() is not None:
             raise ConfigError(
                 f"browse.preload_arrow: pyarrow or numpy is missing; {install('journal')}"
             )
@@ -261,9 +261,11 @@ class Node:
     def _snapshot(self) -> None:
         """Let the journal know what every key holds, now and again."""
         if self._journal is not None:
-            self.broker.record_snapshot(SNAPSHOT_KEYS_MAX)
+            loop = asyncio.get_running_loop()
+            # From its end on: readers tell two snapshots apart by the pause between them.
             interval_s = self._settings.journal.snapshot_interval_ms / 1000
-            asyncio.get_running_loop().call_later(interval_s, self._snapshot)
+            again = partial(loop.call_later, interval_s, self._snapshot)
+            self.broker.record_snapshot(SNAPSHOT_KEYS_MAX, again)
 
     def _compare_clocks(self) -> None:
         """Say so, again and again, while the broker's time is far from the machine's."""

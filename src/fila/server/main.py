@@ -14,6 +14,7 @@ from pathlib import Path
 from fila import __version__
 from fila.broker.clock import Clock
 from fila.edges.tls import TlsError
+from fila.server.collector import collect_little
 from fila.server.config import ConfigError, load
 from fila.server.malloc import keep_freed_memory
 from fila.server.settings import Settings
@@ -80,9 +81,7 @@ def _maintain(data_dir: str, args: argparse.Namespace) -> int:
 
 def _run(settings: Settings) -> tuple[int, str]:
     """The exit code, and what to say last."""
-    # The loop makes few cycles and the core none: collecting rarely is worth up to a quarter of
-    # the throughput in batches (bench/README.md).
-    gc.set_threshold(100_000, 20, 50)
+    collect_little()
     keep_freed_memory()
     os.umask(0o077)  # only the owner may read messages and keys
     import uvloop

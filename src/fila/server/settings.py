@@ -103,7 +103,7 @@ class ConnectionSettings:
     """What one client connection may have under way, over FIBP and gRPC alike."""
 
     max_message_size: int = setting(
-        64 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
+        32 * MiB, "Largest request or delivery in bytes, continued frames together.", low=4_096
     )
     max_inbound_bytes: int = setting(
         128 * MiB,

@@ -54,7 +54,7 @@ class Watch:
         self._export: Export | None = None
         self._http: HttpListener | None = None
         self._site: Site | None = None
-        self._scraped = (-1, b"")
+        self._scraped: tuple[int, tuple[bytes, ...]] = (-1, ())
         self._scraping: asyncio.Task[None] | None = None
 
     def attach(
@@ -211,7 +211,7 @@ class Watch:
             self._site.serve, limits, listener.port.failures, listener.port.outbound
         )
 
-    async def _scrape(self) -> tuple[bytes, str]:
+    async def _scrape(self) -> tuple[tuple[bytes, ...], str]:
         """Once per beat for all scrapers, some of it at a time."""
         if self._scraped[0] != self._pulse.tick:
             if self._scraping is None:
@@ -234,7 +234,7 @@ class Watch:
             for part in prometheus.exposed(families):
                 parts.append(part)
                 await asyncio.sleep(0)
-            self._scraped = (tick, b"".join(parts))
+            self._scraped = (tick, tuple(parts))
         finally:
             self._scraping = None
 

@@ -5,7 +5,7 @@ A bucket that has a label keeps it while it exists; the first to come get one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fila.core.figures import BucketFigures
 
@@ -17,13 +17,18 @@ class TrackedBuckets:
         self.other_passed = 0
         self.other_limited = 0
         self._seen: dict[bytes, tuple[int, int]] = {}  # of those without
+        self._counted: dict[bytes, tuple[int, int]] = {}  # the same, of the count under way
+
+    def begin(self, there: Sequence[bytes]) -> None:
+        """A count of these begins."""
+        known = set(there)
+        for name in [name for name in self.names if name not in known]:
+            del self.names[name]
+        self._counted = {}
 
     def count(self, buckets: Mapping[bytes, BucketFigures]) -> None:
-        for name in [name for name in self.names if name not in buckets]:
-            del self.names[name]
-        if len(self.names) == len(buckets):
-            return
-        seen: dict[bytes, tuple[int, int]] = {}
+        """Some of them."""
+        seen = self._counted
         for name, bucket in buckets.items():
             if name in self.names:
                 continue
@@ -35,4 +40,6 @@ class TrackedBuckets:
                 self.other_passed += max(bucket.passed - passed, 0)
                 self.other_limited += max(bucket.limited - limited, 0)
                 seen[name] = (bucket.passed, bucket.limited)
-        self._seen = seen
+
+    def end(self) -> None:
+        self._seen = self._counted

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from fila.core.figures import Counts, KeyFigures, QueueFigures
@@ -24,6 +24,8 @@ STEP_S: Final = 1.0
 WINDOW_TICKS: Final = 5  # a share is measured over one to two of these
 SMALL_KEYS: Final = 1_000  # a queue with at most so many keys is read in one go, every second
 SLICE_KEYS: Final = 250  # about a third of a millisecond
+SLICE_BUCKETS: Final = 250
+SLICE_QUEUES: Final = 100  # that are met at a time
 QUEUE_COST: Final = 8  # a queue costs as much as so many keys
 MINUTE_TICKS: Final = 10  # readings for the last minute are kept this far apart
 HISTORIES_MAX: Final = 1_000  # of queues and keys together: 24 MB at most
@@ -107,9 +109,9 @@ class Pulse:
         step_s = max((now_ns - self._at_ns) / _NS, 0.001)
         self._at_ns = now_ns
         self.tick += 1
-        throttled = self.view.throttled()
-        self.buckets.count(self.view.buckets())
-        self.meet()
+        throttled = await self._read_buckets()
+        for _ in self.meeting():
+            await asyncio.sleep(0)
         room = HISTORIES_MAX - self._histories()
         left = SLICE_KEYS
         for one in list(self.queues.values()):
@@ -140,19 +142,40 @@ class Pulse:
             return None
         return one.tracked.pin(key, self.tick)
 
-    def meet(self) -> None:
-        """Queues come and go; one that was deleted and made again is another."""
+    async def _read_buckets(self) -> dict[str, int]:
+        """Count what buckets did; by queue, how many messages wait behind one."""
+        view = self.view
+        names = view.all_bucket_names()
+        self.buckets.begin(names)
+        throttled: dict[str, int] = {}
+        for start in range(0, len(names), SLICE_BUCKETS):
+            if start:
+                await asyncio.sleep(0)
+            part = names[start : start + SLICE_BUCKETS]
+            self.buckets.count(view.buckets(part))
+            for queue, waiting in view.throttled(part).items():
+                throttled[queue] = throttled.get(queue, 0) + waiting
+        self.buckets.end()
+        return throttled
+
+    def meeting(self) -> Iterator[None]:
+        """Queues come and go; one that was deleted and made again is another. Some at a time."""
         view = self.view
         for name in [name for name in self.queues if not view.has_queue(name)]:
             del self.queues[name]
         histories = self._histories()
+        met = 0
         for name, number in view.queue_numbers().items():
             known = self.queues.get(name)
             if known is None or known.number != number:
                 queue = view.queue(name)
-                assert queue is not None, "it has a number"
+                if queue is None:
+                    continue  # it went meanwhile
                 self.queues[name] = QueuePulse(queue, self._keys_max, histories < HISTORIES_MAX)
                 histories += 1
+                met += 1
+                if met % SLICE_QUEUES == 0:
+                    yield
 
     def _histories(self) -> int:
         return len(self.queues) + sum(len(one.tracked.keys) for one in self.queues.values())

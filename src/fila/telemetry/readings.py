@@ -114,7 +114,7 @@ class Readings:
 
     def taking(self) -> Generator[None, None, list[Family]]:
         """The same, some queues at a time, so that other work can be done in between."""
-        self._pulse.meet()
+        yield from self._pulse.meeting()
         families = {name: Family(one, []) for name, one in BY_NAME.items()}
         left = STEP_KEYS
         for name, one in list(self._pulse.queues.items()):
@@ -133,7 +133,13 @@ class Readings:
         self._families = families
         for name in self._pulse.view.quarantined:
             self._add("fila.queue.quarantined", (name,), 1)
-        self._buckets()
+        names = list(self._pulse.buckets.names)
+        for start in range(0, len(names), STEP_KEYS):
+            self._families = families
+            self._buckets(names[start : start + STEP_KEYS])
+            yield
+        self._families = families
+        self._other_buckets()
         self._broker()
         return list(self._families.values())
 
@@ -203,19 +209,20 @@ class Readings:
         durations = Distribution(list(numbers.durations), numbers.busy_ns / 1000)
         add("fila.lua.execution_duration_us", labels, durations)
 
-    def _buckets(self) -> None:
+    def _buckets(self, names: list[bytes]) -> None:
         add = self._add
-        tracked = self._pulse.buckets
-        buckets = self._pulse.view.buckets()
-        for name, (passed, limited) in tracked.names.items():
-            bucket = buckets.get(name)
-            if bucket is None:
-                continue
+        tracked = self._pulse.buckets.names
+        for name, bucket in self._pulse.view.buckets(names).items():
+            passed, limited = tracked.get(name, (0, 0))
             label = label_of(name)
             add("fila.throttle.tokens_remaining", (label,), bucket.tokens)
             add("fila.throttle.decisions", (label, "pass"), bucket.passed - passed)
             add("fila.throttle.decisions", (label, "hit"), bucket.limited - limited)
-        if len(buckets) > len(tracked.names):
+
+    def _other_buckets(self) -> None:
+        add = self._add
+        tracked = self._pulse.buckets
+        if len(self._pulse.view.all_bucket_names()) > len(tracked.names):
             add("fila.throttle.decisions", (OTHER, "pass"), tracked.other_passed)
             add("fila.throttle.decisions", (OTHER, "hit"), tracked.other_limited)
 

@@ -83,6 +83,7 @@ class CreateQueue(NamedTuple):
     on_enqueue: str | None = None
     on_failure: str | None = None
     visibility_timeout_ms: int = 0
+    max_attempts: int | None = None
 
 
 class CreateQueueResult(NamedTuple):

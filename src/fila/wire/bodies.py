@@ -353,3 +353,17 @@ class BrowseClose(NamedTuple):
 
 class BrowseCloseResult(NamedTuple):
     code: int
+
+
+class Extend(NamedTuple):
+    """Lets the leases of messages end later; without ids it tells the queue's time."""
+
+    queue: str
+    message_ids: tuple[str, ...] = ()
+    visibility_ms: int = 0
+
+
+class ExtendResult(NamedTuple):
+    code: int
+    visibility_ms: int = 0
+    missing: tuple[str, ...] = ()

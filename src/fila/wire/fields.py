@@ -12,6 +12,7 @@ from fila.wire.errors import InvalidBody, UnencodableField
 
 STRING_BYTES_MAX: Final = 0xFFFF
 LIST_ITEMS_MAX: Final = 0xFFFF
+STRINGS_MAX: Final = 4_096  # strings in one list: a request must not be long to read
 BYTES_MAX: Final = 0xFFFFFFFF
 
 _U8: Final = Struct(">B")
@@ -81,6 +82,8 @@ class FieldReader:
 
     def strings(self, field: str) -> tuple[str, ...]:
         count = self.count(self.u16(field), 2, field)
+        if count > STRINGS_MAX:
+            raise InvalidBody(f"{field}: {count} items; one request holds at most {STRINGS_MAX}")
         return tuple([self.string(f"{field}[{index}]") for index in range(count)])
 
     def string_map(self, field: str) -> dict[str, str]:
@@ -175,6 +178,8 @@ def optional_string_field(value: str | None, field: str) -> bytes:
 
 
 def strings_field(values: tuple[str, ...] | list[str], field: str) -> bytes:
+    if len(values) > STRINGS_MAX:
+        raise UnencodableField(f"{field}: {len(values)} items; the most are {STRINGS_MAX}")
     parts = [count_u16(len(values), field)]
     parts += [string_field(value, f"{field}[{index}]") for index, value in enumerate(values)]
     return b"".join(parts)

@@ -30,8 +30,36 @@ _LENGTH: Final = Struct(">I")
 _COUNTED_BYTES: Final = 6  # opcode, flags and request id are part of `length`
 _HTTP_LENGTH: Final = int.from_bytes(b"HTTP", "big")  # how an HTTP answer begins
 
+LARGE_BYTES: Final = 64 * 1024  # what is larger is copied as rarely as can be
+
 # (opcode, request id, body)
 Frame = tuple[int, int, bytes]
+
+
+class _Assembly:
+    """A body that arrives in several frames. Large pieces are kept as they are and copied once, at
+    the end; small ones in one growing buffer: a flood of tiny ones costs only its bytes."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[bytes] = []
+        self._small = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if len(piece) < LARGE_BYTES:
+            self._small += piece
+            if len(self._small) < LARGE_BYTES:
+                return
+            piece = b""
+        if self._small:
+            self._pieces.append(bytes(self._small))
+            self._small = bytearray()
+        if piece:
+            self._pieces.append(piece)
+
+    def whole(self) -> bytes:
+        return b"".join([*self._pieces, self._small])
 
 
 class FrameDecoder:
@@ -50,7 +78,7 @@ class FrameDecoder:
         # How many pending bytes make the next attempt worthwhile: a large frame that trickles in
         # is looked at twice, not once per chunk.
         self._needed = HEADER_BYTES
-        self._streams: dict[int, bytearray] = {}
+        self._streams: dict[int, _Assembly] = {}
         self._assembly_bytes = 0
         self._refused: set[int] = set()
         self._errors: list[FrameError] = []
@@ -67,14 +95,24 @@ class FrameDecoder:
         self.more = False
         if self._fatal_errors > 0:
             return []
+        frames: list[Frame] = []
         pending = self._pending
         if pending:
             if len(pending) + len(data) < self._needed:
                 pending += data
                 return []
-            data = b"".join((pending, data))
-            self._pending = bytearray()
-        frames: list[Frame] = []
+            if self._needed > LARGE_BYTES and len(pending) >= HEADER_BYTES:
+                if messages_max <= 0:
+                    pending += data
+                    self.more = True
+                    return []
+                messages_max -= 1
+                data = self._take_large(data, frames)
+                if self._fatal_errors > 0:
+                    return frames
+            else:
+                data = b"".join((pending, data))
+                self._pending = bytearray()
         size = len(data)
         position = 0
         frame_bytes_max = self.frame_bytes_max
@@ -105,9 +143,31 @@ class FrameDecoder:
             plain = not self._streams and not self._refused
         if position < size:
             self._keep(data[position:] if position else data)
-            if self.more:
+            if self.more and self._needed <= LARGE_BYTES:
                 self._needed = 0
         return frames
+
+    def _take_large(self, data: bytes, frames: list[Frame]) -> bytes:
+        """The frame that is complete with these bytes, its body copied once; the bytes behind
+        it."""
+        pending = self._pending
+        self._pending = bytearray()
+        _, opcode, flags, request_id = _HEADER.unpack_from(pending)
+        end = self._needed
+        left = end - len(pending)
+        if left > 0:
+            body = b"".join((memoryview(pending)[HEADER_BYTES:], memoryview(data)[:left]))
+            rest = data[left:]
+        else:
+            body = bytes(memoryview(pending)[HEADER_BYTES:end])
+            rest = bytes(memoryview(pending)[end:]) + data
+        del pending
+        whole: bytes | None = body
+        if flags or self._streams or self._refused:
+            whole = self._assemble(opcode, flags, request_id, body)
+        if whole is not None:
+            frames.append((opcode, request_id, whole))
+        return rest
 
     def take_errors(self) -> list[FrameError]:
         """What was refused since the last call. Empty in all but the rarest of calls."""
@@ -164,21 +224,20 @@ class FrameDecoder:
             )
             return None
         if stream is None:
-            stream = self._streams[stream_id] = bytearray()
-        # One growing buffer, not a list of pieces: a flood of tiny pieces costs only its bytes.
-        stream += body
+            stream = self._streams[stream_id] = _Assembly()
+        stream.add(body)
         self._assembly_bytes += len(body)
         if more:
             return None
         del self._streams[stream_id]
-        self._assembly_bytes -= len(stream)
-        return bytes(stream)
+        self._assembly_bytes -= stream.size
+        return stream.whole()
 
     def _refuse(self, stream_id: int, more: int, message: str) -> None:
         """Drop this message and the pieces of it still to come; the connection lives on."""
         dropped = self._streams.pop(stream_id, None)
         if dropped is not None:
-            self._assembly_bytes -= len(dropped)
+            self._assembly_bytes -= dropped.size
         fatal = False
         if more:
             self._refused.add(stream_id)
@@ -217,7 +276,7 @@ def encode_frames(
     size = len(body)
     if size + _COUNTED_BYTES <= frame_bytes_max:
         return _HEADER.pack(_COUNTED_BYTES + size, opcode, 0, request_id) + body
-    return b"".join(frame_pieces(opcode, request_id, body, frame_bytes_max))
+    return b"".join(frame_views(opcode, request_id, body, frame_bytes_max))
 
 
 def frame_pieces(
@@ -225,15 +284,23 @@ def frame_pieces(
 ) -> list[bytes]:
     """A body that is larger than a frame as a run of continued ones: a header, a piece, and so on.
     For callers that send them without joining them."""
+    return [bytes(one) for one in frame_views(opcode, request_id, body, frame_bytes_max)]
+
+
+def frame_views(
+    opcode: int, request_id: int, body: bytes, frame_bytes_max: int
+) -> list[bytes | memoryview]:
+    """The same without a copy of the body."""
+    view = memoryview(body)
     size = len(body)
     piece_bytes = frame_bytes_max - _COUNTED_BYTES
     assert piece_bytes > 0, f"no body fits a frame of {frame_bytes_max} bytes"
     full = _HEADER.pack(frame_bytes_max, opcode, CONTINUATION, request_id)
-    parts: list[bytes] = []
+    parts: list[bytes | memoryview] = []
     last = (size - 1) // piece_bytes * piece_bytes
     for start in range(0, last, piece_bytes):
         parts.append(full)
-        parts.append(body[start : start + piece_bytes])
+        parts.append(view[start : start + piece_bytes])
     parts.append(_HEADER.pack(_COUNTED_BYTES + size - last, opcode, 0, request_id))
-    parts.append(body[last:])
+    parts.append(view[last:])
     return parts

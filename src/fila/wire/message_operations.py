@@ -343,4 +343,27 @@ BULK: Final[tuple[Operation | Notice, ...]] = (
         action="close a snapshot",
         service="FilaBulk",
     ),
+    Operation(
+        "Extend",
+        0x2E,
+        0x2F,
+        "Lets the leases of messages end later; without ids it tells the queue's time.",
+        {
+            "queue": "string",
+            "message_ids": "string[] = ()",
+            "visibility_ms": "u64 = 0",  # from now; 0: the queue's
+        },
+        {
+            "code": "u8",
+            "visibility_ms": "u64",  # how long they last from now
+            "missing": "string[]",  # those of the ids that are not leased here
+        },
+        section="bulk",
+        permission=CONSUME,
+        on="queue",
+        action='extend leases of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+        service="FilaBulk",
+    ),
 )

@@ -42,6 +42,8 @@ BROWSE_PAGE: Final = 0x2A
 BROWSE_PAGE_RESULT: Final = 0x2B
 BROWSE_CLOSE: Final = 0x2C
 BROWSE_CLOSE_RESULT: Final = 0x2D
+EXTEND: Final = 0x2E
+EXTEND_RESULT: Final = 0x2F
 EXPLAIN: Final = 0x30
 EXPLAIN_RESULT: Final = 0x31
 PAUSE_QUEUE: Final = 0x32
@@ -122,6 +124,8 @@ NAMES: Final[dict[int, str]] = {
     BROWSE_PAGE_RESULT: "BrowsePageResult",
     BROWSE_CLOSE: "BrowseClose",
     BROWSE_CLOSE_RESULT: "BrowseCloseResult",
+    EXTEND: "Extend",
+    EXTEND_RESULT: "ExtendResult",
     EXPLAIN: "Explain",
     EXPLAIN_RESULT: "ExplainResult",
     PAUSE_QUEUE: "PauseQueue",
@@ -185,6 +189,7 @@ REPLY_TO: Final[dict[int, int]] = {
     BROWSE: BROWSE_RESULT,
     BROWSE_PAGE: BROWSE_PAGE_RESULT,
     BROWSE_CLOSE: BROWSE_CLOSE_RESULT,
+    EXTEND: EXTEND_RESULT,
     EXPLAIN: EXPLAIN_RESULT,
     PAUSE_QUEUE: PAUSE_QUEUE_RESULT,
     RESUME_QUEUE: RESUME_QUEUE_RESULT,

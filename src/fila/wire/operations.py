@@ -7,10 +7,10 @@ Owns names, numbers, fields, permissions and texts. From here are made:
   gRPC's translation (`edges/grpc/operations.py`);
 - the SDK's calls (`client/calls.py`), `spec/operations.json` and the tables of `spec/fibp.md`.
 
-`CONTRIBUTING.md` describes how to add an operation. Numbers for administration grow downward (next
-free: 0xE3), for messages upward (next free: 0x2E); 0x30-0x3F, explanations, pauses and what the
-broker tells of itself, are all given; 0x40-0x5F belong to the cluster. A number once given is never
-reused. Fields are added at the end, as `optional …`, and never removed or reordered.
+`CONTRIBUTING.md` describes how to add an operation. Numbers grow downward (next free: 0xE3); those
+for messages, 0x10-0x2F, and 0x30-0x3F, explanations, pauses and what the broker tells of itself,
+are all given; 0x40-0x5F belong to the cluster. A number once given is never reused. Fields are
+added at the end, as `optional …`, and never removed or reordered.
 """
 
 from typing import Final
@@ -154,6 +154,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "on_enqueue": "string? = None",
             "on_failure": "string? = None",
             "visibility_timeout_ms": "u64 = 0",
+            "max_attempts": "optional u32 = None",  # 0, or left out: no limit
         },
         {"code": "u8", "queue_id": "string", **_EXPLAINED},
         failures=IN_RESULT,

@@ -18,6 +18,7 @@ from fila.edges.grpc.v1 import bulk_pb2
 from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.wire import bodies, layouts
 from fila.wire.frames import encode_frames
+from tests.e2e.peer import Peer
 from tests.isolation.memory.victim import MiB, Victim
 
 LARGE = b"x" * 200_000  # a pass is limited by its messages first when they are small
@@ -214,6 +215,34 @@ def messages_released(victim: Victim) -> None:
     victim.settle()
 
 
+def _held(victim: Victim) -> tuple[Peer, list[str]]:
+    """A backlog of large messages, all of it leased to the consumers of one connection."""
+    count = victim.fill("q", victim.scaled(400 * MiB, 100 * MiB), b"x" * MiB)
+    peer = victim.broker.peer()
+    streams = [peer.consume("q", 4) for _ in range(-(-count // 4))]
+    ids: list[str] = []
+    while len(ids) < count:
+        peer.read(60)
+        for stream in streams:
+            ids += [message.id for message in peer.waiting(stream)]
+    return peer, ids
+
+
+def large_messages_failed(victim: Victim) -> None:
+    """One small request fails all of them: each is read and stored anew."""
+    peer, ids = _held(victim)
+    with peer:
+        peer.nack("q", *ids, error="no")
+        victim.settle()
+
+
+def large_messages_let_go(victim: Victim) -> None:
+    """Whoever holds them leaves: all are handed back."""
+    peer, _ = _held(victim)
+    peer.close()
+    victim.settle()
+
+
 # --- requests that grow
 
 
@@ -301,7 +330,7 @@ def the_largest_message(victim: Victim) -> None:
     with victim.broker.peer() as peer:
         peer.create_queue("q")
         for _ in range(victim.scaled(5, 2)):
-            peer.enqueue("q", b"x" * (63 * MiB))
+            peer.enqueue("q", b"x" * (31 * MiB))
         stream = peer.consume("q", 10)
         for _ in range(victim.scaled(5, 2)):
             message = peer.take_one(stream)
@@ -383,10 +412,12 @@ ABUSES = [
     Abuse("lists", "2,000 lists of 4,000 queues on 20 connections", lists_nobody_reads),
     Abuse("pages", "500 browse pages on 20 connections", pages_nobody_reads),
     Abuse("release", "262,000 leased messages released at once", messages_released),
+    Abuse("failed", "400 messages of 1 MiB fail in one request", large_messages_failed),
+    Abuse("let-go", "400 messages of 1 MiB are held by who leaves", large_messages_let_go),
     Abuse("empty-items", "gRPC requests of 16 MiB of empty items", empty_items),
     Abuse("unfinished", "40 connections with 16 MiB unfinished each", messages_never_finished),
     Abuse("at-once", "30 messages of 15 MiB end in one moment", large_messages_at_once),
-    Abuse("largest", "messages of 63 MiB", the_largest_message),
+    Abuse("largest", "messages of 31 MiB", the_largest_message),
     Abuse(
         "journal",
         "1 GB into a journal with payloads",

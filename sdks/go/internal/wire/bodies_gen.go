@@ -820,6 +820,50 @@ func (m *BrowseCloseResult) decode(d *Decoder) {
 	m.Code = d.U8("code")
 }
 
+// Extend is the body of opcode 0x2E.
+type Extend struct {
+	Queue        string   `wire:"queue"`
+	MessageIds   []string `wire:"message_ids"`
+	VisibilityMs uint64   `wire:"visibility_ms"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*Extend) Opcode() uint8 { return OpExtend }
+
+func (m *Extend) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+	e.Strings("message_ids", m.MessageIds)
+	e.U64(m.VisibilityMs)
+}
+
+func (m *Extend) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+	m.MessageIds = d.Strings("message_ids")
+	m.VisibilityMs = d.U64("visibility_ms")
+}
+
+// ExtendResult is the body of opcode 0x2F.
+type ExtendResult struct {
+	Code         uint8    `wire:"code"`
+	VisibilityMs uint64   `wire:"visibility_ms"`
+	Missing      []string `wire:"missing"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ExtendResult) Opcode() uint8 { return OpExtendResult }
+
+func (m *ExtendResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.U64(m.VisibilityMs)
+	e.Strings("missing", m.Missing)
+}
+
+func (m *ExtendResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.VisibilityMs = d.U64("visibility_ms")
+	m.Missing = d.Strings("missing")
+}
+
 // Explain is the body of opcode 0x30.
 type Explain struct {
 	Queue       string  `wire:"queue"`
@@ -1769,6 +1813,7 @@ type CreateQueue struct {
 	OnEnqueue           *string `wire:"on_enqueue"`
 	OnFailure           *string `wire:"on_failure"`
 	VisibilityTimeoutMs uint64  `wire:"visibility_timeout_ms"`
+	MaxAttempts         *uint32 `wire:"max_attempts"`
 }
 
 // Opcode tells which operation the body belongs to.
@@ -1779,6 +1824,9 @@ func (m *CreateQueue) encode(e *Encoder) {
 	e.Nullable("on_enqueue", m.OnEnqueue)
 	e.Nullable("on_failure", m.OnFailure)
 	e.U64(m.VisibilityTimeoutMs)
+	if m.MaxAttempts != nil {
+		e.U32(*m.MaxAttempts)
+	}
 }
 
 func (m *CreateQueue) decode(d *Decoder) {
@@ -1786,6 +1834,10 @@ func (m *CreateQueue) decode(d *Decoder) {
 	m.OnEnqueue = d.Nullable("on_enqueue")
 	m.OnFailure = d.Nullable("on_failure")
 	m.VisibilityTimeoutMs = d.U64("visibility_timeout_ms")
+	if d.more() {
+		value := d.U32("max_attempts")
+		m.MaxAttempts = &value
+	}
 }
 
 // Error is the body of opcode 0xFE.

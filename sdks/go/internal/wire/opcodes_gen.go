@@ -39,6 +39,8 @@ const (
 	OpBrowsePageResult   uint8 = 0x2B
 	OpBrowseClose        uint8 = 0x2C
 	OpBrowseCloseResult  uint8 = 0x2D
+	OpExtend             uint8 = 0x2E
+	OpExtendResult       uint8 = 0x2F
 	OpExplain            uint8 = 0x30
 	OpExplainResult      uint8 = 0x31
 	OpPauseQueue         uint8 = 0x32
@@ -120,6 +122,8 @@ var operations = map[uint8]operation{
 	OpBrowsePageResult:   {name: "BrowsePageResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowsePageResult{} }},
 	OpBrowseClose:        {name: "BrowseClose", fromClient: true, fromServer: false, reply: OpBrowseCloseResult, body: func() Body { return &BrowseClose{} }},
 	OpBrowseCloseResult:  {name: "BrowseCloseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowseCloseResult{} }},
+	OpExtend:             {name: "Extend", fromClient: true, fromServer: false, reply: OpExtendResult, body: func() Body { return &Extend{} }},
+	OpExtendResult:       {name: "ExtendResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExtendResult{} }},
 	OpExplain:            {name: "Explain", fromClient: true, fromServer: false, reply: OpExplainResult, body: func() Body { return &Explain{} }},
 	OpExplainResult:      {name: "ExplainResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExplainResult{} }},
 	OpPauseQueue:         {name: "PauseQueue", fromClient: true, fromServer: false, reply: OpPauseQueueResult, body: func() Body { return &PauseQueue{} }},

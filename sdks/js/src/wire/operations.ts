@@ -45,6 +45,8 @@ export const Opcode = {
   BrowsePageResult: 0x2b,
   BrowseClose: 0x2c,
   BrowseCloseResult: 0x2d,
+  Extend: 0x2e,
+  ExtendResult: 0x2f,
   Explain: 0x30,
   ExplainResult: 0x31,
   PauseQueue: 0x32,
@@ -1328,6 +1330,56 @@ export const BrowseCloseResult: Operation<BrowseCloseResult> = {
   },
 };
 
+export interface Extend {
+  readonly queue: string;
+  readonly messageIds: readonly string[];
+  readonly visibilityMs: bigint;
+}
+
+export const Extend: Operation<Extend> = {
+  name: 'Extend',
+  opcode: 0x2e,
+  sender: 'client',
+  reply: Opcode.ExtendResult,
+  encode(out: Writer, body: Extend): void {
+    out.string(body.queue, 'queue');
+    out.strings(body.messageIds, 'message_ids');
+    out.u64(body.visibilityMs, 'visibility_ms');
+  },
+  decode(from: Reader): Extend {
+    return {
+      queue: from.string('queue'),
+      messageIds: from.strings('message_ids'),
+      visibilityMs: from.u64('visibility_ms'),
+    };
+  },
+};
+
+export interface ExtendResult {
+  readonly code: number;
+  readonly visibilityMs: bigint;
+  readonly missing: readonly string[];
+}
+
+export const ExtendResult: Operation<ExtendResult> = {
+  name: 'ExtendResult',
+  opcode: 0x2f,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: ExtendResult): void {
+    out.u8(body.code, 'code');
+    out.u64(body.visibilityMs, 'visibility_ms');
+    out.strings(body.missing, 'missing');
+  },
+  decode(from: Reader): ExtendResult {
+    return {
+      code: from.u8('code'),
+      visibilityMs: from.u64('visibility_ms'),
+      missing: from.strings('missing'),
+    };
+  },
+};
+
 export interface Explain {
   readonly queue: string;
   readonly fairnessKey: string | null;
@@ -2267,6 +2319,7 @@ export interface CreateQueue {
   readonly onEnqueue: string | null;
   readonly onFailure: string | null;
   readonly visibilityTimeoutMs: bigint;
+  readonly maxAttempts?: number | undefined;
 }
 
 export const CreateQueue: Operation<CreateQueue> = {
@@ -2279,6 +2332,7 @@ export const CreateQueue: Operation<CreateQueue> = {
     out.optionalString(body.onEnqueue, 'on_enqueue');
     out.optionalString(body.onFailure, 'on_failure');
     out.u64(body.visibilityTimeoutMs, 'visibility_timeout_ms');
+    if (body.maxAttempts !== undefined) out.u32(body.maxAttempts, 'max_attempts');
   },
   decode(from: Reader): CreateQueue {
     return {
@@ -2286,6 +2340,7 @@ export const CreateQueue: Operation<CreateQueue> = {
       onEnqueue: from.optionalString('on_enqueue'),
       onFailure: from.optionalString('on_failure'),
       visibilityTimeoutMs: from.u64('visibility_timeout_ms'),
+      ...(from.atEnd ? {} : { maxAttempts: from.u32('max_attempts') }),
     };
   },
 };
@@ -2352,6 +2407,8 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0x2b, BrowsePageResult as Operation<never>],
   [0x2c, BrowseClose as Operation<never>],
   [0x2d, BrowseCloseResult as Operation<never>],
+  [0x2e, Extend as Operation<never>],
+  [0x2f, ExtendResult as Operation<never>],
   [0x30, Explain as Operation<never>],
   [0x31, ExplainResult as Operation<never>],
   [0x32, PauseQueue as Operation<never>],

@@ -38,6 +38,16 @@ describe('a consumer', () => {
     consumer.close();
   });
 
+  it('takes no number of messages that is none', async () => {
+    await filled('limits', 1);
+    const consumer = client.consume('limits');
+    for (const limit of [0, -1, 1.5, NaN]) {
+      await assert.rejects(consumer.receiveMany(limit), RangeError);
+    }
+    assert.equal((await consumer.receiveMany(1)).length, 1);
+    consumer.close();
+  });
+
   it('hands back at once what nobody read when it is closed', async () => {
     await filled('unread', 10);
     const consumer = client.consume('unread');

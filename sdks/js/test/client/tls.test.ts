@@ -35,12 +35,13 @@ describe('TLS with a client certificate', () => {
 
   async function fails(address: string, options: ClientOptions, why: RegExp): Promise<void> {
     const began = performance.now();
-    await assert.rejects(Client.connect(address, options), (error: Error) => {
+    const patient = { ...options, connectTimeoutMs: 60_000 };
+    await assert.rejects(Client.connect(address, patient), (error: Error) => {
       assert.equal((error as { code?: string }).code, 'ConnectFailed', String(error));
       assert.match(error.message, why);
       return true;
     });
-    assert.ok(performance.now() - began < 9_000, 'before the time for connecting is up');
+    assert.ok(performance.now() - began < 30_000, 'before the time for connecting is up');
   }
 
   it('works, and https:// asks for it too', async () => {

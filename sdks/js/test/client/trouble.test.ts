@@ -248,7 +248,7 @@ describe('a strange broker', () => {
         }
       }),
     );
-    const client = await connected(peer.address, { reconnectMinMs: 200, reconnectMaxMs: 200 });
+    const client = await connected(peer.address, { reconnectMinMs: 4000, reconnectMaxMs: 4000 });
     peer.disconnect();
     await until(() => !client.connected, 'lost');
     await assert.rejects(

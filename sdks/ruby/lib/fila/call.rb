@@ -17,48 +17,9 @@ module Fila
     SETTLING = { ack: ACK, nack: NACK, release: RELEASE }.freeze
   end
 
-  # One message or settlement on its way, encoded.
-  # @api private
-  class Item
-    attr_reader :call, :index, :queue, :size, :id
-    attr_accessor :hops
-
-    # @param head [String] its bytes, or those before the payload
-    # @param id [String, nil] of a settlement
-    # @param payload [String, nil] of a message; shares the caller's memory until the caller changes it
-    # @param tail [String, nil] the bytes after the payload
-    # @param repeatable [Boolean] whether it may be sent again although its answer was lost
-    def initialize(call, index, queue, head, id = nil, payload = nil, tail = nil, repeatable = false)
-      @call = call
-      @index = index
-      @queue = queue
-      @head = head
-      @id = id
-      @payload = payload
-      @tail = tail
-      @repeatable = repeatable
-      @hops = 0
-      @size = head.bytesize
-      @size += payload.bytesize if payload
-      @size += tail.bytesize if tail
-    end
-
-    def repeatable? = @repeatable
-
-    def append_to(out)
-      out << @head
-      out << @payload if @payload
-      out << @tail if @tail
-    end
-
-    def settle(result) = @call.settle(@index, result)
-
-    def fail(error) = settle(@call.kind.enqueues ? EnqueueResult.new(nil, false, error) : error)
-  end
-
-  # What one caller waits for: some items of one kind, each with a result. Its items may travel in
-  # several frames, together with those of other calls, over several connections. Guarded by the core's
-  # lock.
+  # What one caller waits for: some messages or settlements of one kind, each with a result. They travel
+  # in {Run}s, perhaps in several frames, together with those of other calls, over several connections.
+  # Guarded by the core's lock.
   # @api private
   class Call
     attr_reader :what, :kind, :results, :condition, :queue
@@ -76,7 +37,7 @@ module Fila
       @left = size
       @condition = ConditionVariable.new
       @on_done = on_done
-      @abandoned = false
+      @abandoned = @failed = false
     end
 
     def done? = @left.zero?
@@ -85,12 +46,17 @@ module Fila
 
     def abandon! = @abandoned = true
 
-    # The first result of an item counts; what comes for a call that was given up is nobody's.
-    def settle(index, result)
-      return if @abandoned || @results[index]
+    # Whether a result is an error.
+    def failed? = @failed
 
-      @results[index] = result
-      @left -= 1
+    # The results of a run. The first ones count; what comes for a call that was given up is nobody's.
+    def settle(first, results, failed)
+      return if @abandoned || @results[first]
+
+      count = results.size
+      count == @results.size ? @results = results : @results[first, count] = results
+      @failed ||= failed
+      @left -= count
       return unless @left.zero?
 
       @core.finished(self)

@@ -87,23 +87,23 @@ module Fila
       TimeoutError.new("#{call.what}: no answer from #{link.address} within #{Clock.show(timeout)}#{why}#{link.condition}")
     end
 
-    # Gives items to the links of their queues, in order.
-    def dispatch(kind, items, via: nil)
-      return submit(via || route(items.first.queue), kind, items) if via || @routes.empty?
+    # Gives runs to the links of their queues, in order.
+    def dispatch(kind, runs, via: nil)
+      return submit(via || @seed, kind, runs) if via || @routes.empty?
 
-      items.chunk_while { |a, b| a.queue == b.queue || route(a.queue).equal?(route(b.queue)) }.each do |run|
-        submit(route(run.first.queue), kind, run)
+      runs.chunk_while { |a, b| route(a.queue).equal?(route(b.queue)) }.each do |together|
+        submit(route(together.first.queue), kind, together)
       end
     end
 
-    # If the link has ended meanwhile, the items go to where their queue is led now, or to the seed.
-    def submit(link, kind, items)
-      return if link.submit(kind, items)
+    # If the link has ended meanwhile, the runs go to where their queue is led now, or to the seed.
+    def submit(link, kind, runs)
+      return if link.submit(kind, runs)
 
-      other = route(items.first.queue)
-      return if !other.equal?(link) && other.submit(kind, items)
+      other = route(runs.first.queue)
+      return if !other.equal?(link) && other.submit(kind, runs)
 
-      fail_items(kind, items, @seed.ended || closed_error) unless @seed.submit(kind, items)
+      fail_runs(kind, runs, @seed.ended || closed_error) unless @seed.submit(kind, runs)
     end
 
     def ask(request)
@@ -116,9 +116,9 @@ module Fila
       link.subscribe(stream) || @seed.subscribe(stream) || stream.fail(@seed.ended || closed_error)
     end
 
-    def fail_items(kind, items, error)
-      items.each { |item| item.fail(error) }
-      @gate.leave(items.sum(&:size)) if kind.enqueues
+    def fail_runs(kind, runs, error)
+      runs.each { |run| run.fail(error) }
+      @gate.leave(runs.sum(&:size)) if kind.enqueues
     end
 
     # Streams and loops.

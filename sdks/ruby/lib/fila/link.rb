@@ -8,8 +8,12 @@ module Fila
   class Link
     HOPS_MAX = 8 # how often something is sent on to another node
 
-    # A batch of items, sent and not yet answered.
-    Batch = Struct.new(:kind, :items)
+    # Runs in one frame, sent and not yet answered.
+    Batch = Struct.new(:kind, :runs) do
+      def size = runs.sum(&:size)
+
+      def count = runs.sum(&:count)
+    end
 
     attr_reader :core, :address, :ended
 
@@ -36,11 +40,11 @@ module Fila
       init_loop
     end
 
-    # Hands items in; false if the link has ended.
-    def submit(kind, items)
+    # Hands runs in; false if the link has ended.
+    def submit(kind, runs)
       return false if @ended
 
-      @collectors[kind.index].add(items, now = Clock.now)
+      @collectors[kind.index].add(runs, now = Clock.now)
       push(now)
       true
     end
@@ -109,8 +113,8 @@ module Fila
     # Fails everything, now and later.
     def finish(error)
       @ended ||= error
-      items, requests, streams = take_all
-      items.each { |kind, waiting| @core.fail_items(kind, waiting, error) }
+      runs, requests, streams = take_all
+      runs.each { |kind, waiting| @core.fail_runs(kind, waiting, error) }
       requests.each { |request| request.settle(error) }
       streams.each { |stream| stream.fail(error) }
     end
@@ -155,26 +159,26 @@ module Fila
       ConnectionLostError.new("connection to #{@address} lost before the broker answered: #{reason.message}")
     end
 
-    # Settles a frame that will not be answered; items with an idempotency key are sent again.
+    # Settles a frame that will not be answered; messages with an idempotency key are sent again.
     def lose(batch, lost)
-      again, gone = batch.items.partition { |item| item.repeatable? && !item.call.abandoned? && !@closing }
-      gone.each { |item| item.fail(lost) }
+      again, gone = batch.runs.partition { |run| run.repeatable? && !run.call.abandoned? && !@closing }
+      gone.each { |run| run.fail(lost) }
       landed(batch.kind, gone.sum(&:size))
       @collectors[batch.kind.index].put_back(again) unless again.empty?
     end
 
-    # A frame is no longer under way. Its items' bytes make room for others.
+    # A frame is no longer under way. Its bytes make room for others.
     def landed(kind, bytes)
       @collectors[kind.index].frames_under_way -= 1
       @core.gate.leave(bytes) if kind.enqueues
     end
 
     def take_all
-      items = Kinds::ALL.map { |kind| [kind, @collectors[kind.index].take_all] }
+      runs = Kinds::ALL.map { |kind| [kind, @collectors[kind.index].take_all] }
       requests = take_requests
       streams = @streams.keys
       @streams.clear
-      [items, requests, streams]
+      [runs, requests, streams]
     end
 
     def take_requests

@@ -69,6 +69,14 @@ module Fila
     # @return [void]
     def release(timeout: @client.timeout) = settle(:release, nil, timeout)
 
+    # Lets the lease end `visibility` seconds from now; nil means the queue's visibility timeout.
+    # @param visibility [Numeric, nil]
+    # @param timeout [Numeric, nil]
+    # @return [void]
+    def extend_lease(visibility = nil, timeout: @client.timeout)
+      @client.extend_lease(queue: queue, id: id, visibility: visibility, timeout: timeout)
+    end
+
     # @return [Boolean] whether {#ack}, {#nack} or {#release} was called
     def settled? = @settled == true
 
@@ -83,13 +91,11 @@ module Fila
     # they are until somebody asks for them.
     # @api private
     def read(body, at, names, client, link)
+      @settled = false # first: see the end of this file
       @body = body
       @client = client
       @link = link
-      at = read_head(at, names)
-      at = skip(at, size = short(at))
-      @fairness_key = names[body.byteslice(at - size, size)]
-      read_tail(at, names)
+      read_alike(body, at, names) || read_odd(at, names)
     end
 
     # @api private
@@ -102,37 +108,44 @@ module Fila
       @client.settle_message(verb, self, error, timeout)
     end
 
-    # One unpack where the message looks as most do; returns where the fairness key begins.
-    def read_head(at, names)
-      id_size, id, queue_size, queue, headers, payload_size = @body.unpack(names.head_format, offset: at)
-      return read_odd_head(at, names) unless payload_size && id_size == 36 && queue_size == names.queue_size
+    # One unpack if it looks like the message before it: no headers, no throttle keys, the same sizes.
+    def read_alike(body, at, names)
+      size = names.size
+      return if at + size > body.bytesize
+
+      id_size, id, queue_size, queue, headers, payload_size, key_size, key, weight, keys, @attempt_count,
+        @enqueued_at_ms, @leased_at_ms = body.unpack(names.format, offset: at)
+      return unless names.alike?(id_size, queue_size, headers, payload_size, key_size, keys)
 
       @id = id.force_encoding(Encoding::UTF_8)
       @queue = names.queue(queue)
-      @headers_at = at + names.head_size - 6
-      return payload_follows(at + names.head_size, payload_size) if headers.zero?
-
-      read_payload(skip_headers(@headers_at))
+      @headers_at = at + names.headers_at
+      @payload_at = @headers_at + 6
+      @payload_size = payload_size
+      @fairness_key = names[key]
+      @weight = weight
+      @throttle_keys = NO_KEYS
+      at + size
     end
 
-    def read_odd_head(at, names)
+    def read_odd(at, names)
       at = skip(at, size = short(at))
       @id = @body.byteslice(at - size, size).force_encoding(Encoding::UTF_8)
       at = skip(at, size = short(at))
       @queue = names[@body.byteslice(at - size, size)]
       @headers_at = at
-      read_payload(skip_headers(at))
+      at = read_payload(skip_headers(at))
+      at = skip(at, size = short(at))
+      @fairness_key = names[@body.byteslice(at - size, size)]
+      names.expect(@payload_size, size)
+      read_tail(at, names)
     end
 
     def read_payload(at)
       Wire::Hot.need(@body, at, 4, "messages")
-      payload_follows(at + 4, @body.unpack1("N", offset: at))
-    end
-
-    def payload_follows(at, size)
-      @payload_at = at
-      @payload_size = size
-      at + size
+      @payload_size = @body.unpack1("N", offset: at)
+      @payload_at = at + 4
+      @payload_at + @payload_size
     end
 
     def read_tail(at, names)
@@ -196,4 +209,11 @@ module Fila
       at
     end
   end
+end
+
+# Ruby makes room for an object's variables as they come, in the order in which the first object of a class had
+# them. This one has them all, so that those to come make all the room at once with the last, @settled.
+Fila::Message.allocate.instance_eval do
+  %i[body client link id queue headers_at payload_at payload_size fairness_key weight throttle_keys attempt_count
+     enqueued_at_ms leased_at_ms payload headers settled].each { |name| instance_variable_set("@#{name}", nil) }
 end

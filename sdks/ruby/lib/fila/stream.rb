@@ -6,10 +6,13 @@ module Fila
   # lock.
   # @api private
   class Stream
-    attr_reader :core, :queue, :prefetch, :error, :names, :hops
+    # `held`: with a heart-beat, what is not settled, by id
+    attr_reader :core, :queue, :prefetch, :error, :names, :hops, :held
     attr_accessor :link, :request_id, :resubscribe_at
 
-    def initialize(core, queue, prefetch)
+    def initialize(core, queue, prefetch, heartbeat: false)
+      @held = heartbeat ? {} : nil
+      @over = ConditionVariable.new
       @core = core
       @queue = queue
       @prefetch = prefetch
@@ -55,6 +58,7 @@ module Fila
 
     def push(messages)
       @buffer.concat(messages)
+      messages.each { |message| @held[message.id] = true } if @held
       messages.each { |message| @again[message.id] += 1 if message.attempt_count.positive? }
       # The broker sends more than the credit only when leases ran out, and the oldest unread messages
       # are those: they belong to somebody else by now.
@@ -63,12 +67,14 @@ module Fila
       @readable.signal
     end
 
-    # Whether messages that were delivered before are here unread.
-    def copies? = !@again.empty?
+    # Whether it wants to know what is settled: messages that were delivered before are here unread, or
+    # there is a heart-beat.
+    def copies? = !@again.empty? || !@held.nil?
 
     # The broker has settled a message. If its lease had run out before, it may have been delivered a second
     # time and be here unread: that copy is nobody's now.
     def drop_copies(id)
+      @held&.delete(id)
       @buffer.reject! { |message| message.id == id } if @again.delete(id)
     end
 
@@ -77,7 +83,19 @@ module Fila
     def disconnected
       @buffer.clear
       @again.clear
+      @held&.clear
       @request_id = @resubscribe_at = nil
+    end
+
+    # Waits until the deadline or the end.
+    def rest(deadline)
+      nil while !@ended && @core.sleep_on(@over, deadline)
+    end
+
+    # Ends it with an error its reader sees, and hands back what nobody has read.
+    def doom(error)
+      unread = finish(error)
+      @link&.unsubscribe(self, unread) if unread
     end
 
     def hop
@@ -119,6 +137,7 @@ module Fila
       @buffer = []
       @again.clear
       @readable.broadcast
+      @over.broadcast
       unread
     end
   end

@@ -75,18 +75,35 @@ class VectorsTest < FilaTest
     assert_operator checked, :>, 4
   end
 
+  # Most messages look like the one before them, and are read in one go; each of these differs in one thing.
+  def test_the_hot_path_reads_what_is_alike_and_what_is_not
+    alike = { id: "a" * 36, queue: "orders", headers: {}, payload: "x" * 9, fairness_key: "acme", weight: 1,
+              throttle_keys: [], attempt_count: 0, enqueued_at_ms: 1, leased_at_ms: 2 }
+    others = [{ id: "short" }, { queue: "other" }, { queue: "elsewhere" }, { headers: { "a" => "b" } }, { payload: "" },
+              { fairness_key: "mayors" }, { fairness_key: "omni" }, { throttle_keys: ["k"] }, { attempt_count: 3 },
+              { weight: 7, enqueued_at_ms: 1 << 60 }, { payload: "\xFF".b * 300 }, { headers: { "é" => "ü" }, throttle_keys: %w[a b] }]
+    messages = [alike, *others.flat_map { |other| [alike, alike.merge(other), alike.merge(other), alike] }]
+    body = Wire::Codec.encode("Delivery", { messages: messages })
+    found = Wire::Hot.deliveries(body, Wire::Names.new("orders"), nil, nil).map do |message|
+      alike.keys.to_h { |field| [field, message.public_send(field)] }
+    end
+
+    assert_equal Wire::Codec.decode("Delivery", body)[:messages], found
+    assert_equal messages.map { |message| message[:payload].b }, (found.map { |message| message[:payload] })
+  end
+
   def test_the_hot_path_reads_results_as_the_codec_does
     { "EnqueueResult" => false, "EnqueueWithResult" => true }.each do |operation, duplicates|
       each_body(operation) do |name, body|
         expected = Wire::Codec.decode(operation, body)[:results]
-        found = []
-        Wire::Hot.enqueue_results(body, expected.size, duplicates: duplicates) { |*result| found << result }
+        results = Wire::Hot::Results.new(body, expected.size, duplicates: duplicates)
+        found = expected.map { [results.advance, results.id, results.duplicate] }
         assert_equal expected.map { |one| [one[:code], one[:message_id], one.fetch(:duplicate, false)] }, found, name
       end
     end
     each_body("AckResult") do |name, body|
       expected = Wire::Codec.decode("AckResult", body)[:results]
-      assert_equal expected.map { |one| one[:code] }, Wire::Hot.codes(body, expected.size), name
+      assert_equal expected.map { |one| one[:code] }, Wire::Hot.codes(body, expected.size).bytes, name
     end
   end
 

@@ -964,6 +964,68 @@ impl Body for BrowseCloseResult {
     const OPCODE: u8 = super::opcode::BROWSE_CLOSE_RESULT;
 }
 
+/// The operation Extend.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Extend {
+    pub queue: String,
+    pub message_ids: Vec<String>,
+    pub visibility_ms: u64,
+}
+
+impl Record for Extend {
+    const LEAST: usize = 12;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+        e.strings("message_ids", &self.message_ids);
+        e.u64(self.visibility_ms);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(Extend {
+            queue: d.string("queue")?,
+            message_ids: d.strings("message_ids")?,
+            visibility_ms: d.u64("visibility_ms")?,
+        })
+    }
+}
+
+impl Body for Extend {
+    const OPCODE: u8 = super::opcode::EXTEND;
+}
+
+/// The operation ExtendResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ExtendResult {
+    pub code: u8,
+    pub visibility_ms: u64,
+    pub missing: Vec<String>,
+}
+
+impl Record for ExtendResult {
+    const LEAST: usize = 11;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.u64(self.visibility_ms);
+        e.strings("missing", &self.missing);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ExtendResult {
+            code: d.u8("code")?,
+            visibility_ms: d.u64("visibility_ms")?,
+            missing: d.strings("missing")?,
+        })
+    }
+}
+
+impl Body for ExtendResult {
+    const OPCODE: u8 = super::opcode::EXTEND_RESULT;
+}
+
 /// The operation Explain.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]
@@ -2114,6 +2176,7 @@ pub struct CreateQueue {
     pub on_enqueue: Option<String>,
     pub on_failure: Option<String>,
     pub visibility_timeout_ms: u64,
+    pub max_attempts: Option<u32>,
 }
 
 impl Record for CreateQueue {
@@ -2124,6 +2187,9 @@ impl Record for CreateQueue {
         e.nullable("on_enqueue", &self.on_enqueue);
         e.nullable("on_failure", &self.on_failure);
         e.u64(self.visibility_timeout_ms);
+        if let Some(value) = &self.max_attempts {
+            e.u32(*value);
+        }
     }
 
     fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
@@ -2132,6 +2198,7 @@ impl Record for CreateQueue {
             on_enqueue: d.nullable("on_enqueue")?,
             on_failure: d.nullable("on_failure")?,
             visibility_timeout_ms: d.u64("visibility_timeout_ms")?,
+            max_attempts: if d.at_end() { None } else { Some(d.u32("max_attempts")?) },
         })
     }
 }

@@ -72,6 +72,10 @@ pub const BROWSE_PAGE_RESULT: u8 = 0x2B;
 pub const BROWSE_CLOSE: u8 = 0x2C;
 /// BrowseCloseResult.
 pub const BROWSE_CLOSE_RESULT: u8 = 0x2D;
+/// Extend.
+pub const EXTEND: u8 = 0x2E;
+/// ExtendResult.
+pub const EXTEND_RESULT: u8 = 0x2F;
 /// Explain.
 pub const EXPLAIN: u8 = 0x30;
 /// ExplainResult.
@@ -210,6 +214,8 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         BROWSE_PAGE_RESULT => ("BrowsePageResult", false, true, None),
         BROWSE_CLOSE => ("BrowseClose", true, false, Some(BROWSE_CLOSE_RESULT)),
         BROWSE_CLOSE_RESULT => ("BrowseCloseResult", false, true, None),
+        EXTEND => ("Extend", true, false, Some(EXTEND_RESULT)),
+        EXTEND_RESULT => ("ExtendResult", false, true, None),
         EXPLAIN => ("Explain", true, false, Some(EXPLAIN_RESULT)),
         EXPLAIN_RESULT => ("ExplainResult", false, true, None),
         PAUSE_QUEUE => ("PauseQueue", true, false, Some(PAUSE_QUEUE_RESULT)),

@@ -6,6 +6,7 @@ mod certificates;
 mod consuming;
 mod endings;
 mod examples;
+mod heartbeats;
 mod leaders;
 mod peer;
 mod producing;

@@ -35,6 +35,8 @@ record!(BrowsePage { snapshot, start, end, states, max_messages, max_bytes, form
 record!(BrowsePageResult { code, messages, next, form, body });
 record!(BrowseClose { snapshot });
 record!(BrowseCloseResult { code });
+record!(Extend { queue, message_ids, visibility_ms });
+record!(ExtendResult { code, visibility_ms, missing });
 record!(Explain { queue, fairness_key, message_id, keys_max });
 record!(ExplainResult { code, document });
 record!(PauseQueue { queue, reason });
@@ -87,7 +89,7 @@ record!(GetStats { queue });
 record!(DeleteQueueResult { code, message });
 record!(DeleteQueue { queue });
 record!(CreateQueueResult { code, queue_id, message });
-record!(CreateQueue { name, on_enqueue, on_failure, visibility_timeout_ms });
+record!(CreateQueue { name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts });
 record!(Error { code, message, metadata });
 record!(EnqueueItem { queue, headers, payload });
 record!(EnqueueResultItem { code, message_id });
@@ -167,6 +169,8 @@ pub fn forms(opcode: u8) -> Option<Form> {
         43 => form::<BrowsePageResult>(),
         44 => form::<BrowseClose>(),
         45 => form::<BrowseCloseResult>(),
+        46 => form::<Extend>(),
+        47 => form::<ExtendResult>(),
         48 => form::<Explain>(),
         49 => form::<ExplainResult>(),
         50 => form::<PauseQueue>(),

@@ -32,6 +32,12 @@ class AsyncMessage(Message):
         """Hand back at once: to its old place, without counting an attempt."""
         await self._client.release(self.queue, self.id, timeout=timeout)
 
+    async def extend(
+        self, visibility: float | None = None, *, timeout: float | None = None
+    ) -> None:
+        """Let the lease end `visibility` seconds from now; None means the queue's timeout."""
+        await self._client.extend(self.queue, self.id, visibility, timeout=timeout)
+
 
 class AsyncConsumer:
     """A subscription: iterate with `async for`, or ask with `receive`. Ends when it or the client

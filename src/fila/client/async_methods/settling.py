@@ -1,4 +1,4 @@
-"""The settling half of the asynchronous client: acks, nacks and releases.
+"""The settling half of the asynchronous client: acks, nacks, releases and extensions.
 
 Owns the shape of these methods and nothing else.
 """
@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from fila.client import leases
 from fila.client.async_methods.receipt import AsyncReceipt
 from fila.client.async_methods.shell import AsyncShell
-from fila.client.errors import raise_refused
+from fila.client.deadline import milliseconds
+from fila.client.errors import FilaError, raise_refused
+from fila.client.heartbeat import IDS_MAX
 from fila.client.ticket import Ticket
 
 
@@ -65,6 +67,42 @@ class AsyncSettling(AsyncShell):
     ) -> None:
         """Hand many back; BatchError if some were not leased any more."""
         results = await self._call(leases.release(queue, list(message_ids)), timeout)
+        raise_refused(results)
+
+    async def extend(
+        self,
+        queue: str,
+        message_id: str,
+        visibility: float | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Let a message's lease end `visibility` seconds from now; None means the queue's
+        timeout."""
+        await self._extend(queue, [message_id], visibility, timeout, one=True)
+
+    async def extend_many(
+        self,
+        queue: str,
+        message_ids: Iterable[str],
+        visibility: float | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """The same for many messages of a queue; BatchError if some were not leased any more."""
+        await self._extend(queue, list(message_ids), visibility, timeout, one=False)
+
+    async def _extend(
+        self, queue: str, ids: list[str], visibility: float | None, timeout: float | None, one: bool
+    ) -> None:
+        visibility_ms = milliseconds(visibility, "visibility")
+        results: list[FilaError | None] = []
+        for at in range(0, len(ids), IDS_MAX):
+            some = ids[at : at + IDS_MAX]
+            found = await self._call(leases.extend(queue, some, visibility_ms), timeout)
+            results += found
+        if one and results[0] is not None:
+            raise results[0]
         raise_refused(results)
 
     async def _ack(self, queue: str, ids: list[str], timeout: float | None) -> Ticket:

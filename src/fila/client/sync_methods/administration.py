@@ -22,12 +22,14 @@ class Administration(Shell):
         on_enqueue: str | None = None,
         on_failure: str | None = None,
         visibility_timeout_ms: int = 0,
+        max_attempts: int = 0,
         exist_ok: bool = False,
         timeout: float | None = None,
     ) -> str:
-        """Create a queue and its dead letter queue; returns the queue's id. With `exist_ok` one
-        that is there already is left as it is, whatever its hooks are."""
-        call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms)
+        """Create a queue and its dead letter queue; returns the queue's id. A message that failed
+        `max_attempts` times is a dead letter, whatever the hook says; 0 is no limit. With
+        `exist_ok` a queue that is there already is left as it is, whatever its hooks are."""
+        call = calls.create_queue(name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts)
         try:
             return self._call(call, timeout)
         except QueueAlreadyExistsError:

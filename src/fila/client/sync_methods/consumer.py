@@ -33,6 +33,10 @@ class SyncMessage(Message):
         """Hand back at once: to its old place, without counting an attempt."""
         self._client.release(self.queue, self.id, timeout=timeout)
 
+    def extend(self, visibility: float | None = None, *, timeout: float | None = None) -> None:
+        """Let the lease end `visibility` seconds from now; None means the queue's timeout."""
+        self._client.extend(self.queue, self.id, visibility, timeout=timeout)
+
 
 class Consumer:
     """A subscription: iterate with `for`, or ask with `receive`. Ends when it or the client

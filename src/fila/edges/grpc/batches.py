@@ -12,9 +12,10 @@ from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, WEIGHT, Entry, message_
 from fila.core.rejection import Rejection
 from fila.edges import arrow
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Method, UnaryCall, parser
+from fila.edges.grpc.call import Method, parser
 from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.grpc.status import DONE, Status, of_queue
+from fila.edges.grpc.unary import UnaryCall
 from fila.edges.grpc.v1 import bulk_pb2 as pb
 from fila.edges.grpc.v1 import messages_pb2
 from fila.wire import bodies
@@ -47,11 +48,13 @@ class LeaseCall(UnaryCall):
         if crowded is not None:
             return Status(grpc_status.RESOURCE_EXHAUSTED, crowded)
 
+        answer = _Leased(request.as_arrow)
+
         def done(found: BatchLeased | Rejection) -> LeaseCall:
             # It is committed already: told at once, without a turn of its own.
             try:
                 if not self.ended:
-                    self._tell(found, request.as_arrow)
+                    self._tell(found, answer)
             except Exception as error:
                 self.connection.fail_soon(error)
             return self
@@ -70,13 +73,15 @@ class LeaseCall(UnaryCall):
         self._asked = asked
         return None
 
-    def _tell(self, found: BatchLeased | Rejection, as_arrow: bool) -> None:
+    def _tell(self, found: BatchLeased | Rejection, answer: _Leased) -> None:
         if isinstance(found, Rejection):
             self.end(grpc_status.of(found))
             return
-        answer = _leased(found, as_arrow)
-        self.write(message_prefix(len(answer)) + answer)
-        self.end(DONE)
+        answer.add(found)
+        if not found.rest:
+            told = answer.result(found)
+            self.write(message_prefix(len(told)) + told)
+            self.end(DONE)
 
 
 def _lease_batch(call: UnaryCall, request: pb.LeaseBatchRequest) -> Answer:
@@ -117,21 +122,37 @@ def _browse_page(call: UnaryCall, request: pb.BrowsePageRequest) -> Answer:
     return answer.SerializeToString()
 
 
-def _leased(found: BatchLeased, as_arrow: bool) -> bytes:
-    answer = pb.LeaseBatchResponse(
-        again=found.again,
-        expires_at_ms=found.expires_ns // _MS,
-        message_count=found.messages,
-    )
-    if as_arrow:
-        answer.arrow = arrow.leased_stream(found)
-    else:
-        for entry, lane in zip(found.entries, found.lanes, strict=True):
-            message = _message(
-                found.queue, entry, lane.key.name, lane.throttle_keys, found.leased_ns
+class _Leased:
+    """An answer to a LeaseBatch, of one part or several."""
+
+    def __init__(self, as_arrow: bool) -> None:
+        self._arrow = arrow.LeasedStream() if as_arrow else None
+        self._parts: list[bytes] = []  # a message is the list of its fields: they need no joining
+        self._messages = 0
+
+    def add(self, part: BatchLeased) -> None:
+        if self._arrow is not None:
+            self._arrow.add(part)
+            self._messages = self._arrow.messages
+            return
+        told = pb.LeaseBatchResponse()
+        for entry, lane in zip(part.entries, part.lanes, strict=True):
+            told.messages.append(
+                _message(part.queue, entry, lane.key.name, lane.throttle_keys, part.leased_ns)
             )
-            answer.messages.append(message)
-    return answer.SerializeToString()
+        self._messages += len(part.entries)
+        self._parts.append(told.SerializeToString())
+
+    def result(self, last: BatchLeased) -> bytes:
+        """When the last part was added."""
+        answer = pb.LeaseBatchResponse(
+            again=last.again,
+            expires_at_ms=last.expires_ns // _MS,
+            message_count=self._messages,
+        )
+        if self._arrow is not None:
+            answer.arrow = self._arrow.stream()
+        return b"".join([answer.SerializeToString(), *self._parts])
 
 
 def _message(

@@ -35,9 +35,11 @@ _U32_MAX: Final = 0xFFFF_FFFF
 ItemWith = tuple[bytes, Options | None]
 
 
-def decode_enqueue_with(data: bytes, items_max: int) -> list[ItemWith]:
-    """The messages of an EnqueueWithRequest."""
-    fields = Fields()
+def decode_enqueue_with(
+    data: bytes, items_max: int, fields: Fields | None = None
+) -> list[ItemWith]:
+    """The messages of an EnqueueWithRequest. `fields` counts those of several parts of one."""
+    fields = fields or Fields()
     items: list[ItemWith] = []
     try:
         for _, start, end in _values(data, (0x0A,), fields):
@@ -49,12 +51,14 @@ def decode_enqueue_with(data: bytes, items_max: int) -> list[ItemWith]:
     return items
 
 
-def decode_release(data: bytes, items_max: int) -> tuple[bytes, list[bytes]]:
+def decode_release(
+    data: bytes, items_max: int, fields: Fields | None = None
+) -> tuple[bytes, list[bytes]]:
     """The queue and the ids of a ReleaseRequest."""
     queue = b""
     ids: list[bytes] = []
     try:
-        for tag, start, end in _values(data, (0x0A, 0x12), Fields()):
+        for tag, start, end in _values(data, (0x0A, 0x12), fields or Fields()):
             text = data[start:end]
             check_text(text)
             if tag == 0x0A:

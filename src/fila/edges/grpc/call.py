@@ -19,23 +19,23 @@ from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.bulk_codec import check_count
-from fila.edges.grpc.message_codec import message_prefix
 from fila.edges.grpc.outflow import Stream
 from fila.edges.grpc.protobuf_reader import InvalidMessage
 from fila.edges.grpc.status import (
-    DONE,
     OK_BLOCK,
     RESPONSE_BLOCK,
     Status,
     http_block,
     trailers_block,
 )
-from fila.edges.inbound import TOO_MUCH
+from fila.edges.inbound import LARGE_BYTES, TOO_MUCH
 
 if TYPE_CHECKING:
     from fila.broker.session import Session
     from fila.edges.grpc.caller import Caller
     from fila.edges.grpc.connection import GrpcConnection
+    from fila.edges.grpc.parts import Parts
+    from fila.edges.grpc.unary import UnaryCall
 
 _PREFIX: Final = Struct(">BI")
 _DEADLINE: Final = Status(grpc_status.DEADLINE_EXCEEDED, "the deadline passed")
@@ -54,6 +54,7 @@ class Method(NamedTuple):
     request: str  # the name of the request, for error texts
     request_bytes_max: int  # 0: as large as a message may be
     open_to_all: bool = False  # asks for no API key
+    parts: Parts | None = None  # how a large request is carried out in parts
 
 
 def parser(request: type[Message]) -> Callable[[bytes, int], Any]:
@@ -123,7 +124,7 @@ class Call:
     # --- bytes in
 
     def received(self, data: bytes, ended: bool) -> None:
-        if self.ended or self._closing is not None:
+        if self.over:
             return
         rest = self._rest
         if rest:
@@ -134,12 +135,20 @@ class Call:
             if len(rest) < self._needed:
                 self._check_held()
                 data = b""
+            elif self._needed > LARGE_BYTES and len(rest) == self._needed:
+                # The usual end of a large message: copied once.
+                message = bytes(memoryview(rest)[_PREFIX.size :])
+                self._let_go()
+                self._needed = _PREFIX.size
+                del rest
+                self.message(message)
+                data = message = b""
             else:
                 data = bytes(rest)
                 self._let_go()
         if data:
             self._cut(data)
-        if ended and not self.ended and self._closing is None:
+        if ended and not self.over:
             if self._rest:
                 self.end_after_commit(
                     Status(grpc_status.INVALID_ARGUMENT, "a message is cut short")
@@ -169,7 +178,7 @@ class Call:
                 self._needed = end - position
                 break
             self.message(data[start:end])
-            if self.ended or self._closing is not None:
+            if self.over:
                 return
             position = end
         if position < size:
@@ -194,6 +203,11 @@ class Call:
                 f"{self.method.request} may have {limit} bytes; send less at once",
             )
         )
+
+    @property
+    def over(self) -> bool:
+        """Nothing more is to be done for it: it has ended, or will with this turn's commit."""
+        return self.ended or self._closing is not None
 
     def buffered_bytes(self) -> int:
         """What has arrived and is not complete."""
@@ -310,9 +324,13 @@ class Call:
         try:
             return self.method.parse(data, self.connection.limits.messages_max)
         except InvalidMessage as error:
-            text = f"this is not a valid {self.method.request}: {error}"
-            self.end_after_commit(Status(grpc_status.INVALID_ARGUMENT, text))
+            self.invalid(error)
             return None
+
+    def invalid(self, error: InvalidMessage) -> None:
+        """A request that does not parse changes nothing."""
+        text = f"this is not a valid {self.method.request}: {error}"
+        self.end_after_commit(Status(grpc_status.INVALID_ARGUMENT, text))
 
 
 def _nothing(data: bytes, items_max: int) -> None:
@@ -341,85 +359,3 @@ class NotGrpc(Call):
             if self._body:
                 out.data(self.stream, self._text.encode() + b"\n")
             out.trailers(self.stream, b"")
-
-
-class OneRequestCall(Call):
-    """A call that takes exactly one message."""
-
-    def __init__(
-        self, connection: GrpcConnection, stream: Stream, caller: Caller | None, method: Method
-    ) -> None:
-        super().__init__(connection, stream, caller, method)
-        self._request: bytes | None = None
-
-    def message(self, data: bytes) -> None:
-        if self._request is not None:
-            self._miscounted()
-            return
-        # Until the client has finished, a whole message counts as an unfinished one.
-        self._request = data
-        self.connection.count_buffered(len(data))
-        self._check_held()
-
-    def half_closed(self) -> None:
-        if self._request is None:
-            self._miscounted()
-            return
-        request = self.parse(self._request)
-        self._forget_request()
-        if request is not None:
-            self.requested(request)
-
-    def left(self) -> None:
-        self._forget_request()
-
-    def make_room(self) -> None:
-        self._forget_request()
-        super().make_room()
-
-    def _forget_request(self) -> None:
-        if self._request:
-            self.connection.count_buffered(-len(self._request))
-            self._request = b""
-
-    def buffered_bytes(self) -> int:
-        return super().buffered_bytes() + len(self._request or b"")
-
-    def requested(self, request: Any) -> None:
-        raise NotImplementedError
-
-    def _miscounted(self) -> None:
-        text = f"this method takes exactly one {self.method.request}"
-        self.end_after_commit(Status(grpc_status.UNIMPLEMENTED, text))
-
-
-class UnaryCall(OneRequestCall):
-    """One message in, one out."""
-
-    _carried_out = False
-
-    def requested(self, request: Any) -> None:
-        self._carried_out = True
-        assert self.method.apply is not None
-        self.connection.broker.begin()
-        answer = self.method.apply(self, request)
-        if answer is not None:
-            self.answer(answer)
-
-    def answer(self, answer: bytes | Status) -> None:
-        """When the turn is committed."""
-        if isinstance(answer, Status):
-            self.end_after_commit(answer)
-        else:
-            self.connection.broker.begin()
-            self.reply(message_prefix(len(answer)) + answer)
-
-    def released(self, data: bytes) -> None:
-        super().released(data)
-        if data:
-            self.end(DONE)
-
-    def expel(self, why: Status) -> None:
-        # A key may revoke itself: what it did with its last right is still answered.
-        if not self._carried_out:
-            super().expel(why)

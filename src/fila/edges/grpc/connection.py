@@ -82,6 +82,7 @@ class GrpcConnection(asyncio.Protocol):
         self._rest_bytes = 0  # of a frame that is not
         self._admitted = False  # somebody was
         self._port = port or Port(limits.connection)
+        self.inbound = self._port.inbound
         self.due_bytes = 0  # answers on their way to the commit
         self.shape = legacy.UNKNOWN  # of the client's messages
         self._sessions = sessions

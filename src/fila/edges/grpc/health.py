@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from fila.edges.grpc import message_codec
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Method, OneRequestCall, UnaryCall, parser
+from fila.edges.grpc.call import Method, parser
 from fila.edges.grpc.status import Status
+from fila.edges.grpc.unary import OneRequestCall, UnaryCall
 from fila.edges.grpc.v1 import health_pb2 as pb
 
 SERVICES: Final = ("", "fila.v1.FilaService", "fila.v1.FilaBulk", "fila.v1.FilaAdmin")

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Method, UnaryCall
+from fila.edges.grpc.call import Method
 from fila.edges.grpc.message_codec import EnqueueItem, SettleItem
 from fila.edges.grpc.protobuf_reader import TEXT_BYTES_MAX, InvalidMessage, read_varint
 from fila.edges.grpc.status import Status, of_queue
+from fila.edges.grpc.unary import UnaryCall
 from fila.wire import errors
 from fila.wire.ids import id_text, parse_id
 
@@ -73,7 +74,16 @@ def either_shape(
         note_present(call.connection)
         return apply_present(call, request)
 
-    return method._replace(parse=parse, apply=apply)
+    parts = method.parts
+    if parts is not None:
+        apply_part = parts.apply
+
+        def apply_present_part(call: UnaryCall, request: Any) -> bytes | Status:
+            note_present(call.connection)
+            return apply_part(call, request)
+
+        parts = parts._replace(apply=apply_present_part, takes=lambda data: not is_legacy(data))
+    return method._replace(parse=parse, apply=apply, parts=parts)
 
 
 def note_present(connection: GrpcConnection) -> None:
@@ -94,7 +104,9 @@ def is_legacy(data: bytes) -> bool:
             return False  # a present message, with the tag of its first field; or an empty one
     except (IndexError, InvalidMessage):
         return False
-    return start + length <= len(data) and _could_be_a_name(data[start : start + length])
+    # A name is not longer: what a client sends is not looked through letter by letter.
+    fits = length <= TEXT_BYTES_MAX and start + length <= len(data)
+    return fits and _could_be_a_name(data[start : start + length])
 
 
 def _could_be_a_name(text: bytes) -> bool:

@@ -54,10 +54,13 @@ def message_prefix(size: int) -> bytes:
 # --- requests
 
 
-def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]:
-    """The messages and the number of an EnqueueRequest or StreamEnqueueRequest."""
+def decode_enqueue(
+    data: bytes, items_max: int, fields: Fields | None = None
+) -> tuple[list[EnqueueItem], int]:
+    """The messages and the number of an EnqueueRequest or StreamEnqueueRequest. `fields` counts
+    those of several parts of one request."""
     items: list[EnqueueItem] = []
-    fields = Fields()
+    fields = fields or Fields()
     number = 0
     position = 0
     size = len(data)
@@ -90,10 +93,12 @@ def decode_enqueue(data: bytes, items_max: int) -> tuple[list[EnqueueItem], int]
     return items, number
 
 
-def decode_settlements(data: bytes, items_max: int) -> list[SettleItem]:
+def decode_settlements(
+    data: bytes, items_max: int, fields: Fields | None = None
+) -> list[SettleItem]:
     """The items of an AckRequest or a NackRequest."""
     items: list[SettleItem] = []
-    fields = Fields()
+    fields = fields or Fields()
     position = 0
     size = len(data)
     try:

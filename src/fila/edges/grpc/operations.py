@@ -15,9 +15,11 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from fila.broker.stepping import STEP_ITEMS, Steps, counted
+from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Method, UnaryCall, parser
+from fila.edges.grpc.call import Method, parser
 from fila.edges.grpc.status import Status, of_queue
+from fila.edges.grpc.unary import UnaryCall
 from fila.edges.grpc.v1 import admin_pb2, bulk_pb2
 from fila.wire import layouts
 from fila.wire.layouts import ListOf
@@ -34,6 +36,7 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
     ("CreateQueue", "on_enqueue"): "config.on_enqueue_script",
     ("CreateQueue", "on_failure"): "config.on_failure_script",
     ("CreateQueue", "visibility_timeout_ms"): "config.visibility_timeout_ms",
+    ("CreateQueue", "max_attempts"): "config.max_attempts",
     ("Redrive", "limit"): "count",
     ("GetStatsResult", "fairness_keys"): "per_key_stats",
     ("GetStatsResult", "throttle_keys"): "per_throttle_stats",
@@ -44,23 +47,23 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
 _STATUS_FIELDS: Final = ("code", "message")  # a call has a status for these
 
 Read = Callable[[Any], Any]
-Writing = Generator[int, None, Any]
+Writing = Generator[int, None, list[bytes]]
 Write = Callable[[Any], Any]
 
 
-def _config_found(request: Any, response: Any) -> Status | None:
+def _config_found(request: Any, result: Any, response: Any) -> Status | None:
     """FIBP says an empty value; a call has a status for it."""
-    if response.value:
+    if result.value:
         return None
     return Status(grpc_status.NOT_FOUND, f'config key "{request.key}" is not set')
 
 
-def _config_counted(request: Any, response: Any) -> None:
-    response.total_count = len(response.entries)
+def _config_counted(request: Any, result: Any, response: Any) -> None:
+    response.total_count = len(result.entries)
 
 
-# What a response says beyond the result's fields.
-FINISHED: Final[dict[str, Callable[[Any, Any], Status | None]]] = {
+# What a response says beyond the result's fields. It has no lists yet.
+FINISHED: Final[dict[str, Callable[[Any, Any, Any], Status | None]]] = {
     "GetConfig": _config_found,
     "ListConfig": _config_counted,
 }
@@ -71,29 +74,38 @@ def method(request_type: Any, row: Operation, file: Any, bytes_max: int) -> Meth
     described = file.services_by_name[row.service].methods_by_name[row.name]
     request_class = GetMessageClass(described.input_type)
     read = reader(request_type, described.input_type)
-    write = writer(layouts.RESULTS[request_type], described.output_type)
+    plain, lists = writers(layouts.RESULTS[request_type], described.output_type)
     finished = FINISHED.get(row.name)
 
     def apply(call: UnaryCall, message: Message) -> Status | None:
         request = read(message)
 
+        def failed(fault: Rejection) -> Status:
+            return of_queue(getattr(request, row.on, "?"), fault)
+
         def done(result: Any) -> Steps | None:
-            steps = answer(write(result))
+            if isinstance(result, Rejection):
+                call.answer(failed(result))
+                return None
+            steps = answer(result)
             if layouts.is_large(result):
                 return counted(call.session.broker.work, steps)
             for _ in steps:
                 pass
             return None
 
-        def answer(writing: Writing) -> Generator[int, None, None]:
-            response = yield from writing
-            refused = finished(request, response) if finished is not None else None
-            call.answer(refused or response.SerializeToString())
+        def answer(result: Any) -> Generator[int, None, None]:
+            response = plain(result)
+            refused = finished(request, result, response) if finished is not None else None
+            if refused is not None:
+                call.answer(refused)
+                return
+            # A message is the list of its fields: its parts need no other joining.
+            parts = yield from lists(result)
+            call.answer(b"".join([response.SerializeToString(), *parts]))
 
         fault = call.session.carry_out(request, done)
-        if fault is None:
-            return None
-        return of_queue(getattr(request, row.on, "?"), fault)
+        return None if fault is None else failed(fault)
 
     return Method(UnaryCall, parser(request_class), apply, described.input_type.name, bytes_max)
 
@@ -134,26 +146,30 @@ def _field_reader(record: Any, name: str, kind: Any, described: Descriptor) -> R
     return value
 
 
-def writer(record: Any, described: Descriptor) -> Callable[[Any], Writing]:
-    """Record to message, in steps: some items of a list at a time, and how many after each."""
+def writers(record: Any, described: Descriptor) -> tuple[Write, Callable[[Any], Writing]]:
+    """Record to message without its lists; and its lists in steps, some items at a time: bytes,
+    and how many items after each step."""
     fields = _twins(record, described)
     message_class = GetMessageClass(described)
 
-    def write(result: Any) -> Writing:
-        plain = {twin: getattr(result, name) for name, twin, item in fields if item is None}
-        message = message_class(**plain)
+    def plain(result: Any) -> Any:
+        return message_class(
+            **{twin: getattr(result, name) for name, twin, item in fields if item is None}
+        )
+
+    def lists(result: Any) -> Writing:
+        parts: list[bytes] = []
         for name, twin, item in fields:
             if item is None:
                 continue
             values = getattr(result, name)
-            items = getattr(message, twin)
             for start in range(0, len(values), STEP_ITEMS):
-                part = values[start : start + STEP_ITEMS]
-                items.extend([item(one) for one in part])
-                yield len(part)
-        return message
+                items = [item(one) for one in values[start : start + STEP_ITEMS]]
+                parts.append(message_class(**{twin: items}).SerializeToString())
+                yield len(items)
+        return parts
 
-    return write
+    return plain, lists
 
 
 def _item_writer(record: Any, described: Descriptor) -> Write:

@@ -10,14 +10,14 @@ from typing import Final
 from fila.core.rejection import Rejection
 from fila.edges.grpc import status as grpc_status
 from fila.edges.grpc.bulk_codec import ItemWith, decode_enqueue_with, decode_release
-from fila.edges.grpc.call import Method, UnaryCall
-from fila.edges.grpc.status import Status, of_queue
+from fila.edges.grpc.call import Method
+from fila.edges.grpc.parts import Answer, Parts
+from fila.edges.grpc.status import of_queue
+from fila.edges.grpc.unary import UnaryCall
 from fila.edges.grpc.v1 import bulk_pb2 as pb
-from fila.edges.queue_groups import by_queue, parse_ids, spread
+from fila.edges.queue_groups import by_queue, parse_ids, runs, spread
 from fila.wire import errors
 from fila.wire.ids import id_text
-
-Answer = bytes | Status | None
 
 
 def _enqueue_with(call: UnaryCall, items: list[ItemWith]) -> Answer:
@@ -49,6 +49,12 @@ def _enqueue_with(call: UnaryCall, items: list[ItemWith]) -> Answer:
     return pb.EnqueueWithResponse(results=results).SerializeToString()
 
 
+def _one_queue(parts: list[tuple[bytes, list[bytes]]]) -> list[tuple[bytes, list[bytes]]]:
+    """A release's queue is that of all its parts; the last one said counts."""
+    queue = next((name for name, _ in reversed(parts) if name), b"")
+    return [(queue, ids) for _, ids in parts]
+
+
 def _release(call: UnaryCall, request: tuple[bytes, list[bytes]]) -> Answer:
     name, texts = request
     queue = name.decode()
@@ -62,6 +68,14 @@ def _release(call: UnaryCall, request: tuple[bytes, list[bytes]]) -> Answer:
         return of_queue(queue, found)
     spread(found, known, known, codes)
     return pb.ReleaseResponse(codes=codes).SerializeToString()
+
+
+def _release_runs(
+    call: UnaryCall, request: tuple[bytes, list[bytes]], bytes_max: int
+) -> list[tuple[tuple[bytes, list[bytes]], int]]:
+    queue, ids = request
+    found = runs(call.session, [(queue, id) for id in ids], bytes_max)
+    return [((queue, ids[start:end]), size) for start, end, size in found]
 
 
 def _refuse(
@@ -80,7 +94,25 @@ _WHY: Final = {
 
 METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaBulk/EnqueueWith": Method(
-        UnaryCall, decode_enqueue_with, _enqueue_with, "EnqueueWithRequest", 0
+        UnaryCall,
+        decode_enqueue_with,
+        _enqueue_with,
+        "EnqueueWithRequest",
+        0,
+        parts=Parts(decode_enqueue_with, len, _enqueue_with),
     ),
-    b"/fila.v1.FilaBulk/Release": Method(UnaryCall, decode_release, _release, "ReleaseRequest", 0),
+    b"/fila.v1.FilaBulk/Release": Method(
+        UnaryCall,
+        decode_release,
+        _release,
+        "ReleaseRequest",
+        0,
+        parts=Parts(
+            decode_release,
+            lambda request: len(request[1]),
+            _release,
+            _one_queue,
+            runs=_release_runs,
+        ),
+    ),
 }

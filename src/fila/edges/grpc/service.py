@@ -5,20 +5,24 @@ What is wrong with one message is said in its result; the others go on.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from fila.broker import stepping
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
-from fila.edges.grpc import legacy, message_codec
+from fila.edges.grpc import legacy, message_codec, parts
 from fila.edges.grpc import status as grpc_status
-from fila.edges.grpc.call import Call, Method, OneRequestCall, UnaryCall, parser
+from fila.edges.grpc.call import Call, Method, parser
 from fila.edges.grpc.message_codec import DeliveryEncoder, EnqueueItem, Fault, SettleItem
 from fila.edges.grpc.outflow import Stream
+from fila.edges.grpc.parts import Parts
 from fila.edges.grpc.protobuf_reader import TEXT_BYTES_MAX
 from fila.edges.grpc.status import DONE, Status, of_queue
+from fila.edges.grpc.unary import OneRequestCall, UnaryCall
 from fila.edges.grpc.v1 import service_pb2 as pb
-from fila.edges.queue_groups import by_queue, parse_ids, spread
+from fila.edges.queue_groups import by_queue, parse_ids, runs, spread
 from fila.wire import errors
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 UNANSWERED_MAX: Final = 8_192  # batches of one stream, before the client has to wait
 UNSENT_SHARES: Final = 8  # of what one consumer may have unsent, for all of a connection
 _ACCEPTED: Final = b"\x00"
+
+Batch = tuple[list[EnqueueItem], int]  # messages, and the number of a stream's batch
 
 _ENQUEUE_CODES: Final[dict[int, int]] = {
     errors.QUEUE_NOT_FOUND: pb.ENQUEUE_ERROR_CODE_QUEUE_NOT_FOUND,
@@ -58,24 +64,65 @@ class EnqueueStream(Call):
 
     _unanswered = 0
     _half_closed = False
+    _line_bytes = 0
 
     def __init__(
         self, connection: GrpcConnection, stream: Stream, caller: Caller | None, method: Method
     ) -> None:
         super().__init__(connection, stream, caller, method)
         legacy.note_present(connection)
+        # Batches that wait for one that is carried out in parts, which is in front.
+        self._line: deque[bytes] = deque()
         # At once: there are clients that wait for these fields before they send anything.
         self.begin()
 
     def message(self, data: bytes) -> None:
-        request = self.parse(data)
-        if request is None:
+        if self._line or parts.wanted(self, data):
+            self._wait(data)
             return
-        items, number = request
-        self.connection.broker.begin()
-        answer = message_codec.encode_enqueued(store(self.session, items), number)
+        batch = self.parse(data)
+        if batch is None:
+            return
         self._unanswered += 1
+        broker = self.connection.broker
+        broker.begin()
+        broker.work.done += len(batch[0])
+        self._answer(_enqueue_numbered(self, batch))
+
+    def _wait(self, data: bytes) -> None:
+        """Batches are carried out in the order they came."""
+        self._unanswered += 1
+        self._line.append(data)
+        self._count(len(data))
+        self._check_held()
+        if len(self._line) == 1 and not self.over:
+            stepping.run(self.connection.broker, parts.guarded(self, self._in_parts()))
+
+    def _in_parts(self) -> stepping.Steps:
+        while self._line:
+            held = [self._line[0]]
+            self._count(-len(self._line[0]))
+            self._line[0] = b""
+            answer = yield from parts.carried_out(self, held)
+            if self.over:
+                return
+            self._line.popleft()
+            assert isinstance(answer, bytes)
+            self._answer(answer)
+
+    def _answer(self, answer: bytes) -> None:
         self.reply(message_codec.message_prefix(len(answer)) + answer)
+
+    def _count(self, change_bytes: int) -> None:
+        self._line_bytes += change_bytes
+        self.connection.count_buffered(change_bytes)
+
+    def buffered_bytes(self) -> int:
+        return super().buffered_bytes() + self._line_bytes
+
+    def left(self) -> None:
+        self._line.clear()
+        self._count(-self._line_bytes)
 
     def half_closed(self) -> None:
         self._half_closed = True
@@ -91,7 +138,11 @@ class EnqueueStream(Call):
 
     def is_behind(self) -> bool:
         unsent_max = self.connection.limits.unsent_bytes_max
-        return self._unanswered > UNANSWERED_MAX or self.stream.out_bytes > unsent_max
+        return (
+            len(self._line) > 1
+            or self._unanswered > UNANSWERED_MAX
+            or self.stream.out_bytes > unsent_max
+        )
 
 
 class ConsumeCall(OneRequestCall):
@@ -192,8 +243,22 @@ def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
     return results
 
 
-def _enqueue(call: UnaryCall, request: tuple[list[EnqueueItem], int]) -> bytes:
-    return message_codec.encode_enqueued(store(call.session, request[0]), None)
+def _enqueue(call: UnaryCall, batch: Batch) -> bytes:
+    return message_codec.encode_enqueued(store(call.session, batch[0]), None)
+
+
+def _enqueue_numbered(call: Call, batch: Batch) -> bytes:
+    return message_codec.encode_enqueued(store(call.session, batch[0]), batch[1])
+
+
+def _messages(batch: Batch) -> int:
+    return len(batch[0])
+
+
+def _one_number(parts: list[Batch]) -> list[Batch]:
+    """A batch's number is that of all its parts; the last one said counts."""
+    number = next((number for _, number in reversed(parts) if number), 0)
+    return [(items, number) for items, _ in parts]
 
 
 def _ack(call: UnaryCall, items: list[SettleItem]) -> bytes:
@@ -208,6 +273,13 @@ def _nack(call: UnaryCall, items: list[SettleItem]) -> bytes:
         return session.nack(queue, ids, [_error_text(items[place][2]) for place in places])
 
     return _settle(session, items, nack)
+
+
+def _nack_runs(
+    call: Call, items: list[SettleItem], bytes_max: int
+) -> list[tuple[list[SettleItem], int]]:
+    found = runs(call.session, items, bytes_max)
+    return [(items[start:end], size) for start, end, size in found]
 
 
 def _settle(
@@ -262,23 +334,49 @@ def _error_text(error: bytes) -> str:
 
 METHODS: Final[dict[bytes, Method]] = {
     b"/fila.v1.FilaService/Enqueue": legacy.either_shape(
-        Method(UnaryCall, message_codec.decode_enqueue, _enqueue, "EnqueueRequest", 0),
+        Method(
+            UnaryCall,
+            message_codec.decode_enqueue,
+            _enqueue,
+            "EnqueueRequest",
+            0,
+            parts=Parts(message_codec.decode_enqueue, _messages, _enqueue),
+        ),
         message_codec.read_enqueue_item,
         legacy.enqueue,
     ),
     b"/fila.v1.FilaService/StreamEnqueue": Method(
-        EnqueueStream, message_codec.decode_enqueue, None, "StreamEnqueueRequest", 0
+        EnqueueStream,
+        message_codec.decode_enqueue,
+        None,
+        "StreamEnqueueRequest",
+        0,
+        parts=Parts(message_codec.decode_enqueue, _messages, _enqueue_numbered, _one_number),
     ),
     b"/fila.v1.FilaService/Consume": Method(
         ConsumeCall, parser(pb.ConsumeRequest), None, "ConsumeRequest", 65_536
     ),
     b"/fila.v1.FilaService/Ack": legacy.either_shape(
-        Method(UnaryCall, message_codec.decode_settlements, _ack, "AckRequest", 0),
+        Method(
+            UnaryCall,
+            message_codec.decode_settlements,
+            _ack,
+            "AckRequest",
+            0,
+            parts=Parts(message_codec.decode_settlements, len, _ack),
+        ),
         message_codec.read_settle_item,
         legacy.ack,
     ),
     b"/fila.v1.FilaService/Nack": legacy.either_shape(
-        Method(UnaryCall, message_codec.decode_settlements, _nack, "NackRequest", 0),
+        Method(
+            UnaryCall,
+            message_codec.decode_settlements,
+            _nack,
+            "NackRequest",
+            0,
+            parts=Parts(message_codec.decode_settlements, len, _nack, runs=_nack_runs),
+        ),
         message_codec.read_settle_item,
         legacy.nack,
     ),

@@ -64,18 +64,14 @@ class Actions:
         name = None if key is None else key.encode()
         return self._sessions.broker.machine.view.pause_of(queue, name)
 
-    def explain(self, identity: Identity, peer: str, queue: str, key: str, message: str) -> bytes:
+    async def explain(
+        self, identity: Identity, peer: str, queue: str, key: str, message: str
+    ) -> bytes:
         """Why it waits, as JSON; `key` is a ref."""
-        session = self._sessions.open(_NoConnection(), peer)
-        session.identity = identity
-        try:
-            name = _key({"key": key}) if key else None
-            found: list[bodies.ExplainResult] = []
-            wanted = bodies.Explain(queue, name, message, EXPLAINED_KEYS_MAX)
-            refuse(session.carry_out(wanted, found.append))
-            return found[0].document
-        finally:
-            session.close()
+        name = _key({"key": key}) if key else None
+        wanted = bodies.Explain(queue, name, message, EXPLAINED_KEYS_MAX)
+        found: bodies.ExplainResult = await self._do(identity, peer, wanted)
+        return found.document
 
     async def _do(self, identity: Identity, peer: str, request: Any) -> Any:
         """Carry one request out, with a session that lasts as long as it does; its result, when it
@@ -95,7 +91,10 @@ class Actions:
 
         try:
             refuse(session.carry_out(request, done))
-            return await committed
+            result = await committed
+            if isinstance(result, Rejection):
+                refuse(result)
+            return result
         finally:
             session.close()
 

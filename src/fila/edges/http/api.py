@@ -5,6 +5,7 @@ Every document is encoded once per beat of the pulse for all callers who get the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from fila.edges.http.actions import Actions, refuse, text_of
 from fila.edges.http.last_minutes import LastMinutes
 from fila.edges.http.logins import Logins, Visitor, check_origin, check_post
 from fila.edges.http.message import (
+    Body,
     EventStream,
     HttpError,
     Request,
@@ -21,8 +23,9 @@ from fila.edges.http.message import (
     encode,
     fields_of,
 )
+from fila.edges.http.overview import Sees, overview
 from fila.edges.http.pages import Order, order_of
-from fila.edges.http.views import Sees, Views
+from fila.edges.http.views import Views
 from fila.security.guard import Guard, Identity
 from fila.telemetry.history import POINTS
 
@@ -58,7 +61,8 @@ class Api:
         self._streams_max = streams_max
         self._streams = 0
         self._tick = -1
-        self._encoded: dict[tuple[str, _Wish], bytes] = {}
+        self._encoded: dict[tuple[str, _Wish], Body] = {}
+        self._making = asyncio.Lock()
         self._explain = actions.explain
         self._actions: dict[str, Callable[[Identity, str, dict[str, Any]], Awaitable[Any]]] = {
             "redrive": actions.redrive,
@@ -80,7 +84,7 @@ class Api:
             raise HttpError(401, "Unauthorized", "sign in with an API key")
         if name == "explain":
             told = [request.one(field) for field in ("queue", "key", "message")]
-            return Response(200, self._explain(visitor.identity, request.peer, *told))
+            return Response(200, await self._explain(visitor.identity, request.peer, *told))
         if name == "stream":
             return self._stream(visitor, request)
         return Response(200, await self._document(visitor.identity, _wish(name, request, False)))
@@ -119,7 +123,7 @@ class Api:
 
     # --- documents
 
-    async def _document(self, identity: Identity, wish: _Wish) -> bytes:
+    async def _document(self, identity: Identity, wish: _Wish) -> Body:
         """The encoded document, if the caller may see it now."""
         if wish.view in ("buckets", "pipeline"):
             refuse(self._guard.permit_all(identity))
@@ -132,8 +136,15 @@ class Api:
         caller = f"{identity.superadmin} {identity.key_id}" if wish.view == "overview" else ""
         found = self._encoded.get((caller, wish))
         if found is None:
-            found = encode(await self._make(identity, wish))
-            self._encoded[(caller, wish)] = found
+            if wish.view == "pipeline":  # reads files, and not on the loop's time
+                return encode(await self._make(identity, wish))
+            # One at a time: each is made in slices, and others' slices would add to them.
+            async with self._making:
+                found = self._encoded.get((caller, wish))
+                if found is None:
+                    made = await self._make(identity, wish)
+                    found = made if isinstance(made, tuple) else encode(made)
+                    self._encoded[(caller, wish)] = found
         return found
 
     async def _make(self, identity: Identity, wish: _Wish) -> Any:
@@ -144,9 +155,9 @@ class Api:
                 lambda queue: guard.sees(identity, queue),
                 lambda queue: guard.permit_admin(identity, queue) is None,
             )
-            return views.overview(sees, wish.history, wish.live)
+            return await overview(views, sees, wish.history, wish.live)
         if wish.view == "queue":
-            return views.queue(wish.queue, wish.history, wish.live)
+            return await views.queue(wish.queue, wish.history, wish.live)
         if wish.view == "keys":
             assert wish.order is not None
             return await views.keys(wish.queue, wish.order)
@@ -187,7 +198,8 @@ class Api:
                 if visitor is None:
                     raise HttpError(401, "Unauthorized", "the session has ended; sign in again")
                 for wish in wishes:
-                    data = await self._document(visitor.identity, wish)
+                    found = await self._document(visitor.identity, wish)
+                    data = found if isinstance(found, bytes) else b"".join(found)
                     parts.append(
                         b"id: %d\nevent: %b\ndata: %b\n\n" % (pulse.at_ms, wish.view.encode(), data)
                     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, NamedTuple, cast
 from urllib.parse import parse_qs, unquote
 
@@ -23,6 +23,7 @@ log = logging.getLogger("fila.http")
 
 Serve = Callable[[Request], Awaitable[Response | EventStream]]
 
+PART_BYTES: Final = 256 * 1024  # of a large answer, written at a time
 _SECURITY: Final[Fields] = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -77,6 +78,7 @@ class HttpConnection(asyncio.Protocol):
         self._writable.set()
         self._half_closed = False
         self._streaming = False
+        self._unwritten = 0  # bytes of an answer that is sent in parts
 
     # --- the socket
 
@@ -146,7 +148,8 @@ class HttpConnection(asyncio.Protocol):
         return not self._writable.is_set()
 
     def unsent_bytes(self) -> int:
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+        written = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return written + self._unwritten
 
     def give_up(self) -> None:
         """Others need the room."""
@@ -238,8 +241,11 @@ class HttpConnection(asyncio.Protocol):
             if isinstance(answer, EventStream):
                 await self._stream(answer)
             else:
-                self._send(answer, request.method == "HEAD")
-                await self._writable.wait()  # one answer at a time is kept for who does not read
+                for _ in self._sending(answer, request.method == "HEAD"):
+                    # One answer at a time is kept for who does not read.
+                    await self._writable.wait()
+                    await asyncio.sleep(0)
+                await self._writable.wait()
             self._task = None
             self._next()
         except (asyncio.CancelledError, h11.LocalProtocolError):
@@ -265,22 +271,35 @@ class HttpConnection(asyncio.Protocol):
 
     # --- answers
 
-    def _send(self, response: Response, head_only: bool) -> None:
+    def _sending(self, response: Response, head_only: bool) -> Iterator[None]:
+        """Send an answer, a large one in parts; what is not written yet counts as unsent."""
+        body = response.body
+        parts = body if isinstance(body, tuple) else (body,)
+        self._unwritten = size = sum(map(len, parts))
         headers = [
             ("Content-Type", response.content_type),
-            ("Content-Length", str(len(response.body))),
+            ("Content-Length", str(size)),
             *response.headers,
             *_SECURITY,
         ]
-        out = self._h11.send(h11.Response(status_code=response.status, headers=headers)) or b""
-        body = b"" if head_only else self._h11.send(h11.Data(data=response.body)) or b""
-        end = self._h11.send(h11.EndOfMessage()) or b""
-        if len(body) <= SLOW_BYTES:
-            self._write(out + body + end)
-        else:  # not another copy of what is large
+        send = self._h11.send
+        out = send(h11.Response(status_code=response.status, headers=headers)) or b""
+        try:
+            if size <= SLOW_BYTES or head_only:
+                self._unwritten = 0
+                data = b"" if head_only else send(h11.Data(data=b"".join(parts))) or b""
+                self._write(out + data + (send(h11.EndOfMessage()) or b""))
+                return
             self._write(out)
-            self._write(body)
-            self._write(end)
+            for part in parts:
+                for start in range(0, len(part), PART_BYTES):
+                    piece = part[start : start + PART_BYTES]
+                    self._unwritten -= len(piece)
+                    self._write(send(h11.Data(data=piece)))
+                    yield
+            self._write(send(h11.EndOfMessage()))
+        finally:
+            self._unwritten = 0
 
     async def _stream(self, stream: EventStream) -> None:
         headers = [
@@ -306,7 +325,8 @@ class HttpConnection(asyncio.Protocol):
             if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 response = error.response()
                 closing = response._replace(headers=(*response.headers, ("Connection", "close")))
-                self._send(closing, False)
+                for _ in self._sending(closing, False):
+                    pass  # it is short
         except h11.LocalProtocolError:
             pass
         self._close()

@@ -34,9 +34,12 @@ class Request(NamedTuple):
         return int(text[:9])
 
 
+Body = bytes | tuple[bytes, ...]  # in parts, where it is large: they are never joined
+
+
 class Response(NamedTuple):
     status: int
-    body: bytes = b""
+    body: Body = b""
     content_type: str = JSON
     headers: Fields = (NO_STORE,)
 

@@ -11,6 +11,7 @@ from fila.edges.http.logins import Logins
 from fila.edges.http.message import (
     NO_STORE,
     TEXT,
+    Body,
     EventStream,
     HttpError,
     Request,
@@ -26,7 +27,7 @@ class Site:
         logins: Logins,
         api: Api,
         files: Files,
-        metrics: Callable[[], Awaitable[tuple[bytes, str]]],
+        metrics: Callable[[], Awaitable[tuple[Body, str]]],
     ) -> None:
         self._guard = guard
         self._logins = logins

@@ -6,11 +6,12 @@ ask for it.
 
 from __future__ import annotations
 
+import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fila.broker.session import Sessions
 from fila.core.figures import BucketFigures, KeyFigures, QueueFigures
@@ -31,21 +32,15 @@ CONSUMERS_MAX: Final = 200
 BUCKETS_MAX: Final = 100
 ALL_BUCKETS_MAX: Final = 1_000
 NEIGHBOURS: Final = 10
+SLICE_LANES: Final = 1_000  # keys whose buckets are looked for at a time
 SHARES_MAX: Final = 8  # keys of a queue whose shares are told over time
 SHARE_FIELDS: Final = ("share", "fair_share")
 _USED_MAX: Final = 100
-_RATES: Final = ("enqueued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven")
+RATES: Final = ("enqueued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven")
 _STEP_MS: Final = int(STEP_S * 1000)
 _MS: Final = 1_000_000
 
 Document = dict[str, Any]
-
-
-class Sees(NamedTuple):
-    """What a caller may see: a queue at all, and a queue in detail."""
-
-    listed: Callable[[str], bool]
-    admin: Callable[[str], bool]
 
 
 class Views:
@@ -58,51 +53,15 @@ class Views:
     ) -> None:
         self.pulse = pulse
         self._view = pulse.view
-        self._sessions = sessions
+        self.sessions = sessions
         self._observer = observer
         self._hooks = hooks
         self._pages = Pages(pulse)
         self._used: dict[str, tuple[int, list[bytes]]] = {}  # buckets of a queue, and since when
 
-    # --- all queues
+    # --- one queue
 
-    def overview(self, sees: Sees, history: int, live: bool) -> Document:
-        rows = []
-        totals = dict.fromkeys(("depth", "in_flight", "consumers", "dlq_depth", "throttled"), 0)
-        rates = dict.fromkeys(_RATES, 0.0)
-        for name, one in sorted(self.pulse.queues.items()):
-            queue = self._view.queue(name) if sees.listed(name) else None
-            if queue is None:
-                continue
-            row = self._row(queue, one)
-            row["admin"] = sees.admin(name)
-            _past(row, one.history, history, live, self.pulse.at_ms)
-            rows.append(row)
-            if row["is_dlq"]:
-                totals["dlq_depth"] += row["depth"]
-            else:
-                totals["depth"] += row["depth"]
-            for field in ("in_flight", "consumers", "throttled"):
-                totals[field] += row[field]
-            for field in _RATES:
-                rates[field] += row["rates"][field]
-        everything: Document = {"queues": len(rows), **totals}
-        everything["connections"] = len(self._sessions.everybody())
-        everything["rates"] = {field: _short(rate) for field, rate in rates.items()}
-        apart = [
-            {"name": one.name, "since_ms": one.since_ns // _MS, "cause": one.cause}
-            for one in sorted(self._view.quarantined.values())
-            if sees.listed(one.name)
-        ]
-        everything["quarantined"] = len(apart)
-        return {
-            "at_ms": self.pulse.at_ms,
-            "totals": everything,
-            "queues": rows,
-            "quarantined": apart,
-        }
-
-    def _row(self, queue: QueueFigures, one: QueuePulse) -> Document:
+    def row(self, queue: QueueFigures, one: QueuePulse) -> Document:
         return {
             "name": queue.name,
             "depth": queue.pending,
@@ -113,19 +72,19 @@ class Views:
             "dlq": self._dlq(queue),
             "is_dlq": queue.name.endswith(DLQ_SUFFIX),
             "paused": paused(queue.pause),
-            "rates": {field: _short(one.rates[COUNTERS.index(field)]) for field in _RATES},
+            "rates": {field: short(one.rates[COUNTERS.index(field)]) for field in RATES},
         }
 
     def _dlq(self, queue: QueueFigures) -> Document | None:
         dlq = self._view.queue(queue.dlq) if queue.dlq is not None else None
         return {"name": dlq.name, "depth": dlq.pending} if dlq is not None else None
 
-    # --- one queue
-
-    def queue(self, name: str, history: int, live: bool) -> Document:
+    async def queue(self, name: str, history: int, live: bool) -> Document:
+        self._find(name)
+        buckets = await self._buckets_of(name)
         queue, one = self._find(name)
-        document = {"at_ms": self.pulse.at_ms, **self._row(queue, one)}
-        everybody = self._sessions.everybody()
+        document = {"at_ms": self.pulse.at_ms, **self.row(queue, one)}
+        everybody = self.sessions.everybody()
         consumers = []
         for consumer in self._view.consumers(name, CONSUMERS_MAX):
             session = everybody.get(consumer.connection)
@@ -157,10 +116,10 @@ class Views:
             consumers=consumers,
             consumers_total=queue.consumers,
             hooks=hooks,
-            buckets=self._buckets(self._view.buckets(self._buckets_of(name)), BUCKETS_MAX),
+            buckets=self._buckets(self._view.buckets(buckets), BUCKETS_MAX),
             top=self._top(queue, one, history, live),
         )
-        _past(document, one.history, history, live, self.pulse.at_ms)
+        past(document, one.history, history, live, self.pulse.at_ms)
         return document
 
     def _top(
@@ -179,12 +138,12 @@ class Views:
                 **_named(tracked.name),
                 "weight": key.weight,
                 "pending": key.pending,
-                "share": _short(share.share),
-                "fair_share": _short(share.fair),
-                "ratio": _short(share.ratio) if share.ratio is not None else None,
+                "share": short(share.share),
+                "fair_share": short(share.fair),
+                "ratio": short(share.ratio) if share.ratio is not None else None,
             }
             if rank < SHARES_MAX:
-                _past(row, tracked.history, history, live, self.pulse.at_ms, SHARE_FIELDS)
+                past(row, tracked.history, history, live, self.pulse.at_ms, SHARE_FIELDS)
             rows.append(row)
         return rows
 
@@ -219,8 +178,8 @@ class Views:
                 neighbours.append(
                     {
                         **_named(other.name),
-                        "share": _short(share.share),
-                        "fair_share": _short(share.fair),
+                        "share": short(share.share),
+                        "fair_share": short(share.fair),
                         "weight": other.weight,
                     }
                 )
@@ -230,11 +189,11 @@ class Views:
             "key": _key_row(key, one, shares),
             "tracked": tracked is not None,
             "buckets": self._buckets(
-                self._view.buckets(self._view.bucket_names(name, key.name)), BUCKETS_MAX
+                self._view.buckets(self._view.bucket_names(name, [key.name])), BUCKETS_MAX
             ),
             "neighbours": neighbours,
         }
-        _past(document, tracked.history if tracked else None, history, live, self.pulse.at_ms)
+        past(document, tracked.history if tracked else None, history, live, self.pulse.at_ms)
         return document
 
     def dead_letters(self, name: str) -> Document:
@@ -246,7 +205,7 @@ class Views:
             "queue": source,
             "dlq": dlq,
             "depth": queue.pending,
-            "redriving": self._sessions.broker.redriving(dlq),
+            "redriving": self.sessions.broker.redriving(dlq),
             "since_ms": self.pulse.started_ms,
             "groups": [
                 {
@@ -277,7 +236,7 @@ class Views:
             rows.append(
                 {
                     **_named(name),
-                    "tokens": _short(bucket.tokens),
+                    "tokens": short(bucket.tokens),
                     "rate": bucket.rate,
                     "burst": bucket.burst,
                     "waiting_lanes": bucket.waiting_lanes,
@@ -288,11 +247,19 @@ class Views:
             )
         return rows
 
-    def _buckets_of(self, name: str) -> list[bytes]:
-        """Which ones a queue uses: found by looking at every key, so only now and then."""
+    async def _buckets_of(self, name: str) -> list[bytes]:
+        """Which ones a queue uses: found by looking at every key, so only now and then, and some
+        keys at a time."""
         tick, found = self._used.get(name, (-WINDOW_TICKS, []))
         if self.pulse.tick - tick >= WINDOW_TICKS:
-            found = self._view.bucket_names(name, None)
+            used: dict[bytes, None] = {}
+            keys = self._view.key_names(name)
+            for start in range(0, len(keys), SLICE_LANES):
+                if start:
+                    await asyncio.sleep(0)
+                part = keys[start : start + SLICE_LANES]
+                used.update(dict.fromkeys(self._view.bucket_names(name, part)))
+            found = list(used)
             if len(self._used) > _USED_MAX:
                 self._used.clear()
             self._used[name] = (self.pulse.tick, found)
@@ -343,11 +310,11 @@ def _key_row(key: KeyFigures, one: QueuePulse, shares: Shares) -> Document:
         "state": key.state,
         "paused": paused(key.pause),
         "delivered": reading[0],
-        "rate": _short(rate) if rate is not None else None,
-        "share": _short(share.share),
-        "fair_share": _short(share.fair),
-        "ratio": _short(share.ratio) if share.ratio is not None else None,
-        "wait_ms": _short(waited / reading[0] / _MS) if reading[0] else 0.0,
+        "rate": short(rate) if rate is not None else None,
+        "share": short(share.share),
+        "fair_share": short(share.fair),
+        "ratio": short(share.ratio) if share.ratio is not None else None,
+        "wait_ms": short(waited / reading[0] / _MS) if reading[0] else 0.0,
         "waits": _parts(reading[1:]),
     }
 
@@ -375,7 +342,7 @@ def _hook(numbers: HookNumbers) -> Document:
         "quarantined": numbers.quarantined,
         "quarantined_keys": list(numbers.quarantined_keys),
         "strangers_kept_out": numbers.strangers_kept_out,
-        "mean_us": _short(numbers.busy_ns / executions / 1000) if executions else 0.0,
+        "mean_us": short(numbers.busy_ns / executions / 1000) if executions else 0.0,
         "memory_bytes": getattr(numbers, "memory_bytes", 0),
         "last_problem": getattr(numbers, "last_problem", ""),
     }
@@ -396,7 +363,7 @@ def _latency(queue: QueueFigures, one: QueuePulse) -> Document:
         left = part * total
         for (low, high), count in zip(pairwise(bounds), counts, strict=True):
             if count and left <= count:
-                found[name] = _short((low + (high - low) * left / count) / _MS)
+                found[name] = short((low + (high - low) * left / count) / _MS)
                 break
             left -= count
     return found
@@ -411,12 +378,12 @@ def _waits_of_minute(queue: QueueFigures, one: QueuePulse) -> Document:
 def _parts(waited: Any) -> Document:
     total = sum(waited)
     return {
-        cause: _short(part / total) if total else 0.0
+        cause: short(part / total) if total else 0.0
         for cause, part in zip(CAUSES, waited, strict=True)
     }
 
 
-def _past(
+def past(
     document: Document,
     history: History | None,
     count: int,
@@ -429,7 +396,7 @@ def _past(
         newest = history.newest if history is not None else ()
         fields = history.fields if history is not None else ()
         document["point"] = {
-            field: _short(value)
+            field: short(value)
             for field, value in zip(fields, newest, strict=False)
             if only is None or field in only
         }
@@ -440,5 +407,5 @@ def _past(
     document["series"] = {"end_ms": at_ms, "step_ms": _STEP_MS, "points": points}
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
     return float(f"{value:.6g}")

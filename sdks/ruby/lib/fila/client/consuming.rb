@@ -15,14 +15,17 @@ module Fila
       #
       # @param queue [String]
       # @param prefetch [Integer] how many messages may be delivered and not settled
+      # @param heartbeat [Boolean] extend the leases of what is not settled, however long that takes
       # @yieldparam message [Message]
       # @return [Enumerator<Message>, nil]
       # @raise [QueueNotFoundError, UnauthorizedError, Error]
-      def consume(queue:, prefetch: Options::PREFETCH, &block)
+      def consume(queue:, prefetch: Options::PREFETCH, heartbeat: false, &block)
         Options.check_prefetch(prefetch)
-        return enumerator(queue, prefetch) unless block
+        return enumerator(queue, prefetch, heartbeat) unless block
 
-        subscribe(queue: queue, prefetch: prefetch) { |consumer| in_loop { consumer.each(&block) } }
+        subscribe(queue: queue, prefetch: prefetch, heartbeat: heartbeat) do |consumer|
+          in_loop { consumer.each(&block) }
+        end
         nil
       end
 
@@ -31,8 +34,8 @@ module Fila
       # @param prefetch [Integer]
       # @param timeout [Numeric, nil] for being accepted
       # @return [Consumer, Object] with a block its value; the consumer is closed afterwards
-      def subscribe(queue:, prefetch: Options::PREFETCH, timeout: @timeout)
-        consumer = open_consumer(queue, prefetch, timeout)
+      def subscribe(queue:, prefetch: Options::PREFETCH, heartbeat: false, timeout: @timeout)
+        consumer = open_consumer(queue, prefetch, timeout, heartbeat)
         return consumer unless block_given?
 
         begin
@@ -54,13 +57,13 @@ module Fila
       # @param prefetch [Integer]
       # @yieldparam message [Message]
       # @return [Pool] running
-      def pool(queue:, threads: 5, prefetch: Options::PREFETCH, &block)
+      def pool(queue:, threads: 5, prefetch: Options::PREFETCH, heartbeat: false, &block)
         raise ArgumentError, "a pool needs a block that handles messages" unless block
         unless threads.is_a?(Integer) && threads.positive?
           raise ArgumentError, "threads must be a positive Integer, not #{threads.inspect}"
         end
 
-        Pool.new(self, open_consumer(queue, prefetch, @timeout), threads, &block)
+        Pool.new(self, open_consumer(queue, prefetch, @timeout, heartbeat), threads, &block)
       end
 
       # Counts the block as a loop that {Client#drain} waits for.
@@ -80,29 +83,31 @@ module Fila
 
       private
 
-      def enumerator(queue, prefetch)
+      def enumerator(queue, prefetch, heartbeat)
+        options = { queue: queue, prefetch: prefetch, heartbeat: heartbeat }
         maker = Fiber.current
         Enumerator.new do |yielder|
           if Fiber.current.equal?(maker)
-            consume(queue: queue, prefetch: prefetch) { |message| yielder << message }
+            consume(**options) { |message| yielder << message }
           else
             # Asked with `next`: between two calls nobody is in a loop that draining could wait for.
-            subscribe(queue: queue, prefetch: prefetch) { |consumer| consumer.each { |message| yielder << message } }
+            subscribe(**options) { |consumer| consumer.each { |message| yielder << message } }
           end
         end
       end
 
-      def open_consumer(queue, prefetch, timeout)
+      def open_consumer(queue, prefetch, timeout, heartbeat)
         Options.check_prefetch(prefetch)
         deadline = deadline_for(timeout)
         core = self.core
-        stream = Stream.new(core, Wire::Text.checked(queue, "queue"), prefetch)
+        stream = Stream.new(core, Wire::Text.checked(queue, "queue"), prefetch, heartbeat: heartbeat)
         consumer = Consumer.new(stream) # first: if this thread is interrupted, it is found as garbage
         core.synchronize do
           core.join(stream)
           core.subscribe(stream)
           await_accepted(core, stream, timeout, deadline)
         end
+        Heartbeat.new(self, stream) if heartbeat
         consumer
       end
 

@@ -69,20 +69,20 @@ module Fila
         core = self.core
         kind = messages.any? { |message| options?(message) } ? Kinds::ENQUEUE_WITH : Kinds::ENQUEUE
         call = Call.new(core, "enqueue", kind, messages.size, messages.first[:queue])
-        items = encode(messages, call, kind)
-        call.bytes = items.sum(&:size)
+        runs = encode(messages, call, kind)
+        call.bytes = runs.sum(&:size)
         core.synchronize do
           core.admit(call)
-          hand_over(core, call, items, timeout, deadline)
+          hand_over(core, call, runs, timeout, deadline)
           core.await(call, timeout, deadline) if wait
         end
         call
       end
 
-      # Gives items to their links, as the bound on bytes in flight lets them in.
-      def hand_over(core, call, items, timeout, deadline)
+      # Gives runs to their links, as the bound on bytes in flight lets them in.
+      def hand_over(core, call, runs, timeout, deadline)
         handed = false
-        chunks(items, call.bytes, [CHUNK_BYTES, @options.in_flight_bytes].min) do |chunk, bytes|
+        chunks(runs, call.bytes) do |chunk, bytes|
           unless core.gate.enter(bytes, deadline)
             raise core.too_late(call, timeout, "; #{@options.in_flight_bytes} bytes are under way without an answer")
           end
@@ -94,21 +94,23 @@ module Fila
         core.abandon(call) unless handed
       end
 
-      def chunks(items, bytes_all, bytes_max)
-        return yield(items, bytes_all) if bytes_all <= bytes_max
+      # Those that are small go together.
+      def chunks(runs, bytes_all)
+        return yield(runs, bytes_all) if bytes_all <= run_bytes_max
 
         from = bytes = 0
-        items.each_with_index do |item, index|
-          size = item.size
-          if bytes.positive? && bytes + size > bytes_max
-            yield items[from...index], bytes
+        runs.each_with_index do |run, index|
+          if bytes.positive? && bytes + run.size > run_bytes_max
+            yield runs[from...index], bytes
             from = index
             bytes = 0
           end
-          bytes += size
+          bytes += run.size
         end
-        yield (from.zero? ? items : items[from..]), bytes
+        yield runs[from..], bytes
       end
+
+      def run_bytes_max = @run_bytes_max ||= [CHUNK_BYTES, @options.in_flight_bytes, @options.batch_bytes].min
 
       def options?(message)
         raise TypeError, "each message is a Hash, not #{message.class}" unless message.is_a?(Hash)
@@ -131,27 +133,33 @@ module Fila
 
       def encode(messages, call, kind)
         traceparent = @options.traceparent ? @options.traceparent.call : Trace.current
-        name = checked = field = head = headers = size = nil
-        index = -1
-        messages.map do |message|
-          queue = message[:queue]
-          unless queue.equal?(name)
-            checked = checked_queue(name = queue)
-            field = Wire::Text.field(checked, "queue")
-            size = nil
+        runs = runs_for(call)
+        name = queue = field = head = headers = payload_size = tail = nil
+        again = false
+        messages.each do |message|
+          unless message[:queue].equal?(name)
+            queue = checked_queue(name = message[:queue])
+            field = Wire::Text.field(queue, "queue")
+            payload_size = nil
           end
           payload = message[:payload]
           raise TypeError, "payload must be a String, not #{payload.class}" unless payload.is_a?(String)
 
           # Messages that look alike begin alike.
-          unless size == payload.bytesize && message[:headers].nil? && headers.nil?
+          unless payload_size == payload.bytesize && headers.nil? && message[:headers].nil?
             headers = message[:headers]
-            head = Wire::Hot.message_head(field, headers_field(headers, traceparent), size = payload.bytesize)
+            head = Wire::Hot.message_head(field, headers_field(headers, traceparent), payload_size = payload.bytesize)
           end
-          tail = options_field(message) if kind.duplicates
-          Item.new(call, index += 1, checked, head, nil, payload.b, tail, tail && !message[:idempotency_key].nil?)
+          if kind.duplicates
+            tail = options_field(message)
+            again = !message[:idempotency_key].nil?
+          end
+          runs.add(queue, head, payload, payload_size, tail, nil, again)
         end
+        runs.finish
       end
+
+      def runs_for(call) = Runs.new(call, @options.batch_messages, run_bytes_max)
 
       def checked_queue(name)
         checked = Wire::Text.checked(name, "queue")

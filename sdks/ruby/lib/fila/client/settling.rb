@@ -5,7 +5,8 @@ module Fila
     # Acknowledging, rejecting and releasing leased messages; {Message} has methods for the same.
     module Settling
       REASON_BYTES = 4096
-      private_constant :REASON_BYTES
+      EXTEND_IDS = 1_000 # in one request
+      private_constant :REASON_BYTES, :EXTEND_IDS
 
       # Settles a message: done and gone.
       # @param queue [String]
@@ -23,6 +24,26 @@ module Fila
       # Hands a message back at once, to its old place and without a counted attempt.
       # @return [void]
       def release(queue:, id:, timeout: @timeout) = settle_one(:release, queue, id, nil, timeout)
+
+      # Lets a message's lease end `visibility` seconds from now; nil means the queue's visibility timeout.
+      # @param visibility [Numeric, nil]
+      # @return [void]
+      # @raise [MessageNotFoundError] if it is not leased
+      def extend_lease(queue:, id:, visibility: nil, timeout: @timeout)
+        raise not_leased(queue, id) unless extend_some(queue, [id], visibility, timeout).empty?
+      end
+
+      # Lets the leases of many messages of a queue end later.
+      # @param ids [Enumerable<String>]
+      # @return [void]
+      # @raise [BatchError] if some were not leased; the others are extended
+      def extend_many(queue:, ids:, visibility: nil, timeout: @timeout)
+        ids = ids.to_a
+        missing = ids.each_slice(EXTEND_IDS).flat_map { |some| extend_some(queue, some, visibility, timeout) }
+        return if missing.empty?
+
+        raise BatchError.new(ids.map { |id| not_leased(queue, id) if missing.include?(id) })
+      end
 
       # Acknowledges many messages in one round trip.
       # @overload ack_many(messages, timeout: nil)
@@ -53,15 +74,14 @@ module Fila
       # @return [Receipt] its value is nil, or it raises what {#ack_many} raises
       def ack_many_soon(messages, timeout: @timeout)
         core = self.core
-        call, runs = settlement(core, :ack, references(messages, nil, nil), nil)
+        call, runs = settlement(core, :ack, leases(messages, nil, nil), nil)
         start(core, call, runs)
-        Receipt.new(core, call, timeout) { |results| outcome(results) }
+        Receipt.new(core, call, timeout) { outcome(call) }
       end
 
       # @api private
       def settle_message(verb, message, error, timeout)
-        results = settle(verb, [[message.queue, message.id, message.link]], error, timeout)
-        raise results.first.dup if results.first.is_a?(Error)
+        one(settle(verb, [[message.queue, message.link, [message.id]]], error, timeout))
       end
 
       # Settles without waiting; the block gets the error if there is one.
@@ -69,74 +89,111 @@ module Fila
       def settle_soon(verb, message, error, &block)
         message.settled!
         core = self.core
-        call, runs = settlement(core, verb, [[message.queue, message.id, message.link]], error) do |done|
-          block.call(done.results.first) if done.results.first.is_a?(Error)
+        call, runs = settlement(core, verb, [[message.queue, message.link, [message.id]]], error) do |done|
+          block.call(done.results.first) if done.failed?
         end
         start(core, call, runs)
       end
 
+      # What a heart-beat asks.
+      # @api private
+      def extend_held(queue, ids)
+        ask("Extend", { queue: queue, message_ids: ids, visibility_ms: 0 },
+            what: "extend leases of queue \"#{queue}\"", subject: "queue \"#{queue}\"",
+            queue: queue, timeout: @timeout)
+      end
+
       private
 
+      # Those that are not leased.
+      def extend_some(queue, ids, visibility, timeout)
+        fields = { queue: queue, message_ids: ids, visibility_ms: milliseconds(visibility, "visibility") }
+        ask("Extend", fields, what: "extend leases of queue \"#{queue}\"", subject: "queue \"#{queue}\"",
+                              queue: queue, timeout: timeout, repeatable: true)[:missing]
+      end
+
+      def not_leased(queue, id)
+        Failure.settlement(MessageNotFoundError::CODE, queue, id)
+      end
+
       def settle_one(verb, queue, id, error, timeout)
-        results = settle(verb, [[queue, id, nil]], error, timeout)
-        raise results.first.dup if results.first.is_a?(Error)
+        one(settle(verb, leases(nil, queue, [id]), error, timeout))
+      end
+
+      def one(call)
+        raise call.results.first.dup if call.failed?
       end
 
       def settle_many(verb, messages, queue, ids, error, timeout)
-        references = references(messages, queue, ids)
-        outcome(settle(verb, references, error, timeout)) unless references.empty?
+        leases = leases(messages, queue, ids)
+        outcome(settle(verb, leases, error, timeout)) unless leases.empty?
       end
 
-      def references(messages, queue, ids)
+      # What is settled: queue, link and ids of those that stand together.
+      # @return [Array<Array(String, Link, Array<String>)>]
+      def leases(messages, queue, ids)
         unless messages.nil? ^ (queue.nil? || ids.nil?)
           raise ArgumentError, "give either messages or queue: and ids:"
         end
-        return ids.map { |id| [queue, id, nil] } if ids
+        return leases_of(messages) unless ids
 
-        messages.map do |message|
+        ids = ids.map { |id| Wire::Text.checked(id, "id") }
+        ids.empty? ? [] : [[Wire::Text.checked(queue, "queue"), nil, ids]]
+      end
+
+      def leases_of(messages)
+        found = []
+        queue = link = ids = nil
+        messages.each do |message|
           message.settled!
-          [message.queue, message.id, message.link]
+          found << [queue = message.queue, link = message.link, ids = []] unless ids && queue.equal?(message.queue) && link.equal?(message.link)
+          ids << message.id
         end
+        found
       end
 
-      def outcome(results)
-        raise BatchError.new(results.map { |result| result == :ok ? nil : result }) if results.any?(Error)
+      def outcome(call)
+        raise BatchError.new(call.results.map { |result| result == :ok ? nil : result }) if call.failed?
       end
 
-      def settle(verb, references, error, timeout)
+      def settle(verb, leases, error, timeout)
         deadline = deadline_for(timeout)
         core = self.core
-        call, runs = settlement(core, verb, references, error)
+        call, runs = settlement(core, verb, leases, error)
         start(core, call, runs) { core.await(call, timeout, deadline) }
-        call.results
+        call
       end
 
       def start(core, call, runs)
         core.synchronize do
-          core.admit(call, fresh: false)
-          runs.each { |link, items| core.dispatch(call.kind, items, via: link) }
+          core.admit(call, fresh: false) unless call.done? # of nothing
+          runs.each { |link, together| core.dispatch(call.kind, together, via: link) }
           yield if block_given?
         end
       end
 
-      # The call, and its items by the link on which they are leased. That of a parent process is none.
-      # @param references [Array<Array(String, String, Link)>]
-      def settlement(core, verb, references, error, &on_done)
+      # The call, and its runs by the link on which they are leased. That of a parent process is none.
+      def settlement(core, verb, leases, error, &on_done)
         kind = Kinds::SETTLING.fetch(verb)
         reason = Wire::Text.field(reason_of(error), "error") if verb == :nack
-        call = Call.new(core, verb.to_s, kind, references.size, references.first&.first, &on_done)
-        runs = []
-        before = run = name = checked = nil
-        references.each_with_index do |(queue, id, link), index|
-          checked = Wire::Text.checked(name = queue, "queue") unless queue.equal?(name)
-          id = Wire::Text.checked(id, "id")
-          if run.nil? || !link.equal?(before)
-            runs << [(link if link&.core.equal?(core)), run = []]
-            before = link
-          end
-          run << Item.new(call, index, checked, Wire::Hot.reference(checked, id, reason), id)
+        call = Call.new(core, verb.to_s, kind, leases.sum { |_, _, ids| ids.size }, leases.first&.first, &on_done)
+        first = 0
+        runs = leases.map do |queue, link, ids|
+          encoded = encode_ids(call, first, queue, ids, reason)
+          first += ids.size
+          [(link if link&.core.equal?(core)), encoded]
         end
         [call, runs]
+      end
+
+      def encode_ids(call, first, queue, ids, reason)
+        runs = Runs.new(call, @options.batch_messages, @options.batch_bytes, first)
+        head = id_size = nil
+        ids.each do |id|
+          head = [queue.bytesize, queue, id_size = id.bytesize].pack("na*n") unless id_size == id.bytesize
+          runs.add(queue, head, id, id_size, reason, id, false)
+        end
+        runs.finish
       end
 
       # Short enough to be read, and to be sent.

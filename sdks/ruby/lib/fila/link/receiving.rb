@@ -49,7 +49,7 @@ module Fila
           expect(waiting.kind.opcode, opcode)
           answer(waiting, body)
           @pending.delete(id)
-          landed(waiting.kind, waiting.kind.enqueues ? waiting.items.sum(&:size) : 0)
+          landed(waiting.kind, waiting.size)
         when Request
           expect(waiting.opcode, opcode)
           waiting.settle(Wire::Codec.decode(Wire::NAMES.fetch(opcode), body))
@@ -70,38 +70,58 @@ module Fila
         raise Wire::InvalidBody.new("opcode", "#{Wire::NAMES[asked]} is not answered with it")
       end
 
-      # Settles a frame's items with the broker's results.
+      # Settles a frame's runs with the broker's results.
       def answer(batch, body)
-        items = batch.items
-        if batch.kind.enqueues
-          at = -1
-          Wire::Hot.enqueue_results(body, items.size, duplicates: batch.kind.duplicates) do |code, id, duplicate|
-            item = items[at += 1]
-            code.zero? ? item.settle(EnqueueResult.new(id, duplicate, nil)) : item.fail(refusal(code, item))
+        batch.kind.enqueues ? answer_enqueue(batch, body) : answer_settling(batch, body)
+      end
+
+      def answer_enqueue(batch, body)
+        results = Wire::Hot::Results.new(body, batch.count, duplicates: batch.kind.duplicates)
+        batch.runs.each do |run|
+          failed = false
+          found = Array.new(run.count) do
+            code = results.advance
+            next EnqueueResult.new(results.id, results.duplicate, nil) if code.zero?
+
+            failed = true
+            EnqueueResult.new(nil, false, Failure.refusal(code, subject: "queue \"#{run.queue}\""))
           end
-        else
-          codes = Wire::Hot.codes(body, items.size)
-          drop_copies(items, codes)
-          items.each_with_index do |item, index|
-            code = codes[index]
-            code.zero? ? item.settle(:ok) : item.fail(Failure.settlement(code, item.queue, item.id))
-          end
+          run.settle(found, failed)
         end
       end
 
+      def answer_settling(batch, body)
+        codes = Wire::Hot.codes(body, batch.count)
+        drop_copies(batch.runs, codes)
+        at = 0
+        batch.runs.each do |run|
+          count = run.count
+          if codes.byteslice(at, count).count("\0") == count
+            run.settle(Array.new(count, :ok))
+          else
+            found = Array.new(count) { |index| settled(codes.getbyte(at + index), run, index) }
+            run.settle(found, true)
+          end
+          at += count
+        end
+      end
+
+      def settled(code, run, index) = code.zero? ? :ok : Failure.settlement(code, run.queue, run.ids[index])
+
       # Before the callers hear that it is settled: then their readers do not meet it again.
-      def drop_copies(items, codes)
+      def drop_copies(runs, codes)
         streams = @streams.keys.select(&:copies?)
         return if streams.empty?
 
-        items.each_with_index do |item, index|
-          next unless codes[index].zero?
+        at = -1
+        runs.each do |run|
+          run.ids.each do |id|
+            next unless codes.getbyte(at += 1).zero?
 
-          streams.each { |stream| stream.drop_copies(item.id) if stream.queue == item.queue }
+            streams.each { |stream| stream.drop_copies(id) if stream.queue == run.queue }
+          end
         end
       end
-
-      def refusal(code, item) = Failure.refusal(code, subject: "queue \"#{item.queue}\"")
     end
 
     include Receiving

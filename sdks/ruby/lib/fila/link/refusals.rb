@@ -26,8 +26,8 @@ module Fila
         case waiting = @pending[id]
         when Batch
           @pending.delete(id)
-          waiting.items.each { |item| item.fail(lost) }
-          landed(waiting.kind, waiting.items.sum(&:size))
+          waiting.runs.each { |run| run.fail(lost) }
+          landed(waiting.kind, waiting.size)
         when Request
           @pending.delete(id)
           waiting.settle(lost)
@@ -38,38 +38,38 @@ module Fila
       end
 
       def refused_batch(batch, error)
-        gone = batch.items.select { |item| item.call.abandoned? }
-        unless gone.empty? # nobody waits for these: they are not sent again
-          batch.items -= gone
-          @core.gate.leave(gone.sum(&:size)) if batch.kind.enqueues
-        end
-        return landed(batch.kind, 0) if batch.items.empty?
+        batch.runs = wanted(batch.kind, batch.runs) # what nobody waits for is not sent again
+        return landed(batch.kind, 0) if batch.runs.empty?
 
-        if batch.items.size > 1 && separable?(batch, error)
+        first = batch.runs.first
+        if batch.count > 1 && separable?(batch, error)
           # The whole frame was refused and nothing of it applied: one caller's mistake must not cost the
           # others who shared it.
           landed(batch.kind, 0)
-          split(batch.items).each { |items| send_items(batch.kind, items) }
-        elsif follow?(error, batch.items.first.hops) && (link = @core.redirect(self, batch.items.first.queue, error.leader_address))
+          split(batch.runs).each { |runs| send_runs(batch.kind, runs) }
+        elsif follow?(error, first.hops) && (link = @core.redirect(self, first.queue, error.leader_address))
           landed(batch.kind, 0)
-          batch.items.each { |item| item.hops += 1 }
-          @core.submit(link, batch.kind, batch.items)
+          batch.runs.each { |run| run.hops += 1 }
+          @core.submit(link, batch.kind, batch.runs)
         else
-          batch.items.each { |item| item.fail(error) }
-          landed(batch.kind, batch.items.sum(&:size))
+          batch.runs.each { |run| run.fail(error) }
+          landed(batch.kind, batch.size)
         end
       end
 
       def separable?(batch, error)
         return true if Failure.separable?(error)
 
-        error.is_a?(NotLeaderError) && batch.items.any? { |item| item.queue != batch.items.first.queue }
+        error.is_a?(NotLeaderError) && batch.runs.any? { |run| run.queue != batch.runs.first.queue }
       end
 
       # One part for each queue, or halves of a single queue's.
-      def split(items)
-        by_queue = items.group_by(&:queue).values
-        by_queue.size > 1 ? by_queue : items.each_slice((items.size + 1) / 2).to_a
+      def split(runs)
+        by_queue = runs.group_by(&:queue).values
+        return by_queue if by_queue.size > 1
+        return runs.first.halves.map { |half| [half] } if runs.size == 1
+
+        runs.each_slice((runs.size + 1) / 2).to_a
       end
 
       def refused_request(request, error)
@@ -103,8 +103,8 @@ module Fila
         return finish(error) if !was_open && hopeless?(error)
 
         @ended = error
-        items, requests, streams = take_all
-        items.each { |kind, waiting| @core.submit(@core.seed, kind, waiting) unless waiting.empty? }
+        runs, requests, streams = take_all
+        runs.each { |kind, waiting| @core.submit(@core.seed, kind, waiting) unless waiting.empty? }
         requests.each { |request| @core.seed.ask(request) || request.settle(error) }
         streams.each { |stream| @core.seed.subscribe(stream) || stream.fail(error) }
       end
@@ -113,8 +113,8 @@ module Fila
 
       # How often what waits here has been sent on, at most.
       def hops
-        items = @collectors.flat_map(&:items)
-        (items + @requests.keys + @streams.keys).map(&:hops).max || 0
+        runs = @collectors.flat_map(&:runs)
+        (runs + @requests.keys + @streams.keys).map(&:hops).max || 0
       end
     end
 

@@ -35,33 +35,36 @@ module Fila
         kind = Kinds::ALL.find { |candidate| @collectors[candidate.index].due?(now) }
         return false unless kind
 
-        items = wanted(kind, @collectors[kind.index].take)
-        send_items(kind, items) unless items.empty?
+        runs = wanted(kind, @collectors[kind.index].take)
+        send_runs(kind, runs) unless runs.empty?
         true
       end
 
       # Without what belongs to callers that have gone.
-      def wanted(kind, items)
-        return items if items.none? { |item| item.call.abandoned? }
+      def wanted(kind, runs)
+        return runs if runs.none? { |run| run.call.abandoned? }
 
-        gone, stays = items.partition { |item| item.call.abandoned? }
+        gone, stays = runs.partition { |run| run.call.abandoned? }
         @core.gate.leave(gone.sum(&:size)) if kind.enqueues
         stays
       end
 
       # One frame.
-      def send_items(kind, items)
-        @pending[id = next_id] = Batch.new(kind, items)
+      def send_runs(kind, runs)
+        batch = Batch.new(kind, runs)
+        @pending[id = next_id] = batch
         @collectors[kind.index].frames_under_way += 1
-        size = items.sum(&:size) + 4 + Wire::Frames::COUNTED_BYTES
-        if size <= @connection.frame_bytes_max
-          @out = String.new(capacity: size + 4, encoding: Encoding::BINARY) if @out.empty?
-          [size, kind.opcode, 0, id, items.size].pack("NCCNN", buffer: @out)
-          items.each { |item| item.append_to(@out) }
-        else
-          body = [items.size].pack("N")
-          items.each { |item| item.append_to(body) }
+        size = batch.size + 4 + Wire::Frames::COUNTED_BYTES
+        if size > @connection.frame_bytes_max
+          body = [batch.count].pack("N")
+          runs.each { |run| run.append_to(body) }
           send_frame(kind.opcode, id, body)
+        elsif runs.size == 1 && @writing.nil? && @out.empty?
+          @writing = runs.first.frame(kind.opcode, id)
+          @written = 0
+        else
+          [size, kind.opcode, 0, id, batch.count].pack("NCCNN", buffer: @out)
+          runs.each { |run| run.append_to(@out) }
         end
       end
 

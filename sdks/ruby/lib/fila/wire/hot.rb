@@ -28,39 +28,12 @@ module Fila
         out
       end
 
-      # An item of Ack and Release; of Nack with the reason's field behind it.
-      def reference(queue, id, reason = nil)
-        return [queue.bytesize, queue, id.bytesize, id].pack("na*na*") unless reason
+      # An item of Ack and Release.
+      def reference(queue, id) = [queue.bytesize, queue, id.bytesize, id].pack("na*na*")
 
-        [queue.bytesize, queue, id.bytesize, id, reason].pack("na*na*a*")
-      end
-
-      # Yields code, message id and whether it was stored before, for every item of an EnqueueResult or,
-      # with duplicates, an EnqueueWithResult.
-      def enqueue_results(body, items, duplicates:)
-        count_of(body, duplicates ? 4 : 3, "results", items)
-        at = 4
-        tail = duplicates ? 4 : 3
-        bytes = body.bytesize
-        items.times do
-          need(body, at, 3, "results") if at + 3 > bytes
-          size = (body.getbyte(at + 1) << 8) | body.getbyte(at + 2)
-          need(body, at, size + tail, "results") if at + size + tail > bytes
-          id = body.byteslice(at + 3, size).force_encoding(Encoding::UTF_8)
-          code = body.getbyte(at)
-          at += size + 3
-          if duplicates
-            yield code, id, body.getbyte(at) == 1
-            at += 1
-          else
-            yield code, id, false
-          end
-        end
-      end
-
-      # The codes of an AckResult, NackResult or ReleaseResult.
-      def codes(body, items)
-        body.byteslice(4, count_of(body, 1, "results", items)).bytes
+      # The codes of an AckResult, NackResult or ReleaseResult, a byte each.
+      def codes(body, count)
+        body.byteslice(4, count_of(body, 1, "results", count))
       end
 
       # Messages of a Delivery. `names` remembers what repeats: queues and keys are few.
@@ -88,18 +61,50 @@ module Fila
       end
     end
 
+    # The items of an EnqueueResult or, with duplicates, an EnqueueWithResult, one after the other.
+    # @api private
+    class Hot::Results
+      # The message's id.
+      attr_reader :id
+      # Whether it was stored before.
+      attr_reader :duplicate
+
+      def initialize(body, count, duplicates:)
+        Hot.count_of(body, duplicates ? 4 : 3, "results", count)
+        @body = body
+        @bytes = body.bytesize
+        @duplicates = duplicates
+        @tail = duplicates ? 4 : 3
+        @at = 4
+        @id = nil
+        @duplicate = false
+      end
+
+      # Goes to the next one and returns its code.
+      def advance
+        at = @at
+        body = @body
+        Hot.need(body, at, 3, "results") if at + 3 > @bytes
+        size = (body.getbyte(at + 1) << 8) | body.getbyte(at + 2)
+        Hot.need(body, at, size + @tail, "results") if at + size + @tail > @bytes
+        @id = body.byteslice(at + 3, size).force_encoding(Encoding::UTF_8)
+        @duplicate = body.getbyte(at + 3 + size) == 1 if @duplicates
+        @at = at + size + @tail
+        body.getbyte(at)
+      end
+    end
+
     # Strings that repeat, each made once: queues and keys are few.
     # @api private
     class Names
       ENTRIES_MAX = 1024
 
-      # The beginning of a delivered message, if its id has 36 bytes and its queue is the expected one: id,
-      # queue, count of headers and, if there are none, the payload's size.
-      attr_reader :head_format
-      # Bytes of that beginning.
-      attr_reader :head_size
-      # Bytes of the expected queue's name.
-      attr_reader :queue_size
+      # How to unpack a whole message that looks like the last one.
+      attr_reader :format
+      # Its bytes.
+      attr_reader :size
+      # Where its headers begin.
+      attr_reader :headers_at
 
       def initialize(queue = "")
         @known = {}
@@ -107,8 +112,25 @@ module Fila
         @queue = queue.b.freeze
         @queue_text = -queue
         @queue_size = queue.bytesize
-        @head_format = "na36na#{@queue_size}nN"
-        @head_size = 46 + @queue_size
+        @headers_at = 40 + @queue_size
+        @payload_size = nil
+        expect(0, 7)
+      end
+
+      # The next message is expected to have no headers and these sizes.
+      def expect(payload_size, key_size)
+        return if payload_size == @payload_size && key_size == @key_size
+
+        @payload_size = payload_size
+        @key_size = key_size
+        @format = "na36na#{@queue_size}nNx#{payload_size}na#{key_size}NnNQ>Q>"
+        @size = @headers_at + 6 + payload_size + 2 + key_size + 26
+      end
+
+      # Whether what was unpacked so is a message.
+      def alike?(id_size, queue_size, headers, payload_size, key_size, keys)
+        id_size == 36 && queue_size == @queue_size && headers.zero? && payload_size == @payload_size &&
+          key_size == @key_size && keys.zero?
       end
 
       # The string for these bytes, frozen and known to be UTF-8.

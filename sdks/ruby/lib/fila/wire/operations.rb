@@ -41,6 +41,8 @@ module Fila
       BROWSE_PAGE_RESULT = 0x2B
       BROWSE_CLOSE = 0x2C
       BROWSE_CLOSE_RESULT = 0x2D
+      EXTEND = 0x2E
+      EXTEND_RESULT = 0x2F
       EXPLAIN = 0x30
       EXPLAIN_RESULT = 0x31
       PAUSE_QUEUE = 0x32
@@ -123,6 +125,8 @@ module Fila
       Op::BROWSE_PAGE_RESULT => "BrowsePageResult",
       Op::BROWSE_CLOSE => "BrowseClose",
       Op::BROWSE_CLOSE_RESULT => "BrowseCloseResult",
+      Op::EXTEND => "Extend",
+      Op::EXTEND_RESULT => "ExtendResult",
       Op::EXPLAIN => "Explain",
       Op::EXPLAIN_RESULT => "ExplainResult",
       Op::PAUSE_QUEUE => "PauseQueue",
@@ -185,6 +189,7 @@ module Fila
       Op::BROWSE => Op::BROWSE_RESULT,
       Op::BROWSE_PAGE => Op::BROWSE_PAGE_RESULT,
       Op::BROWSE_CLOSE => Op::BROWSE_CLOSE_RESULT,
+      Op::EXTEND => Op::EXTEND_RESULT,
       Op::EXPLAIN => Op::EXPLAIN_RESULT,
       Op::PAUSE_QUEUE => Op::PAUSE_QUEUE_RESULT,
       Op::RESUME_QUEUE => Op::RESUME_QUEUE_RESULT,
@@ -229,6 +234,7 @@ module Fila
       Op::BROWSE_RESULT,
       Op::BROWSE_PAGE_RESULT,
       Op::BROWSE_CLOSE_RESULT,
+      Op::EXTEND_RESULT,
       Op::EXPLAIN_RESULT,
       Op::PAUSE_QUEUE_RESULT,
       Op::RESUME_QUEUE_RESULT,
@@ -291,6 +297,8 @@ module Fila
       "BrowsePageResult" => [[:code, :u8].freeze, [:messages, :u32].freeze, [:next, :bytes].freeze, [:form, :u8].freeze, [:body, :bytes].freeze].freeze,
       "BrowseClose" => [[:snapshot, :string].freeze].freeze,
       "BrowseCloseResult" => [[:code, :u8].freeze].freeze,
+      "Extend" => [[:queue, :string].freeze, [:message_ids, :strings].freeze, [:visibility_ms, :u64].freeze].freeze,
+      "ExtendResult" => [[:code, :u8].freeze, [:visibility_ms, :u64].freeze, [:missing, :strings].freeze].freeze,
       "Explain" => [[:queue, :string].freeze, [:fairness_key, :maybe_string].freeze, [:message_id, :string].freeze, [:keys_max, :u32].freeze].freeze,
       "ExplainResult" => [[:code, :u8].freeze, [:document, :bytes].freeze].freeze,
       "PauseQueue" => [[:queue, :string].freeze, [:reason, :string].freeze].freeze,
@@ -332,7 +340,7 @@ module Fila
       "DeleteQueueResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,
       "DeleteQueue" => [[:queue, :string].freeze].freeze,
       "CreateQueueResult" => [[:code, :u8].freeze, [:queue_id, :string].freeze, [:message, :optional, :string].freeze].freeze,
-      "CreateQueue" => [[:name, :string].freeze, [:on_enqueue, :maybe_string].freeze, [:on_failure, :maybe_string].freeze, [:visibility_timeout_ms, :u64].freeze].freeze,
+      "CreateQueue" => [[:name, :string].freeze, [:on_enqueue, :maybe_string].freeze, [:on_failure, :maybe_string].freeze, [:visibility_timeout_ms, :u64].freeze, [:max_attempts, :optional, :u32].freeze].freeze,
       "Error" => [[:code, :u8].freeze, [:message, :string].freeze, [:metadata, :map].freeze].freeze,
       "EnqueueItem" => [[:queue, :string].freeze, [:headers, :map].freeze, [:payload, :bytes].freeze].freeze,
       "EnqueueResultItem" => [[:code, :u8].freeze, [:message_id, :string].freeze].freeze,

@@ -15,14 +15,16 @@ class CreateQueueRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., config: _Optional[_Union[QueueConfig, _Mapping]] = ...) -> None: ...
 
 class QueueConfig(_message.Message):
-    __slots__ = ("on_enqueue_script", "on_failure_script", "visibility_timeout_ms")
+    __slots__ = ("on_enqueue_script", "on_failure_script", "visibility_timeout_ms", "max_attempts")
     ON_ENQUEUE_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     ON_FAILURE_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     VISIBILITY_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     on_enqueue_script: str
     on_failure_script: str
     visibility_timeout_ms: int
-    def __init__(self, on_enqueue_script: _Optional[str] = ..., on_failure_script: _Optional[str] = ..., visibility_timeout_ms: _Optional[int] = ...) -> None: ...
+    max_attempts: int
+    def __init__(self, on_enqueue_script: _Optional[str] = ..., on_failure_script: _Optional[str] = ..., visibility_timeout_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ...) -> None: ...
 
 class CreateQueueResponse(_message.Message):
     __slots__ = ("queue_id",)

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from fila.edges.grpc.v1 import messages_pb2 as fila_dot_v1_dot_messages__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x66ila/v1/bulk.proto\x12\x07\x66ila.v1\x1a\x16\x66ila/v1/messages.proto\"C\n\x12\x45nqueueWithRequest\x12-\n\x08messages\x18\x01 \x03(\x0b\x32\x1b.fila.v1.MessageWithOptions\"\x87\x02\n\x12MessageWithOptions\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x39\n\x07headers\x18\x02 \x03(\x0b\x32(.fila.v1.MessageWithOptions.HeadersEntry\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x10\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04\x12\x17\n\x0fidempotency_key\x18\x05 \x01(\t\x12\x14\n\x0c\x66\x61irness_key\x18\x06 \x01(\t\x12\x0e\n\x06weight\x18\x07 \x01(\r\x12\x15\n\rthrottle_keys\x18\x08 \x03(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x13\x45nqueueWithResponse\x12+\n\x07results\x18\x01 \x03(\x0b\x32\x1a.fila.v1.EnqueueWithResult\"Y\n\x11\x45nqueueWithResult\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x11\n\tduplicate\x18\x02 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x03 \x01(\r\x12\x0f\n\x07message\x18\x04 \x01(\t\"4\n\x0eReleaseRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x02 \x03(\t\" \n\x0fReleaseResponse\x12\r\n\x05\x63odes\x18\x01 \x03(\r\"\xaa\x01\n\x11LeaseBatchRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0cmax_messages\x18\x03 \x01(\r\x12\x11\n\tmax_bytes\x18\x04 \x01(\x04\x12\x15\n\rvisibility_ms\x18\x05 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x06 \x01(\r\x12\x15\n\rcount_attempt\x18\x07 \x01(\x08\x12\x10\n\x08\x61s_arrow\x18\x08 \x01(\x08\"\x84\x01\n\x12LeaseBatchResponse\x12\r\n\x05\x61gain\x18\x01 \x01(\x08\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\x12\x15\n\rmessage_count\x18\x03 \x01(\r\x12\"\n\x08messages\x18\x04 \x03(\x0b\x32\x10.fila.v1.Message\x12\r\n\x05\x61rrow\x18\x05 \x01(\x0c\"K\n\x0e\x42\x61tchSelection\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x05\x62\x65low\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x08\n\x06_below\"f\n\x12\x45xtendBatchRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x05\x62\x65low\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rvisibility_ms\x18\x04 \x01(\x04\x42\x08\n\x06_below\"/\n\nBatchCount\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\x12\x10\n\x08messages\x18\x02 \x01(\x04\"#\n\x12ListBatchesRequest\x12\r\n\x05queue\x18\x01 \x01(\t\":\n\x13ListBatchesResponse\x12#\n\x07\x62\x61tches\x18\x01 \x03(\x0b\x32\x12.fila.v1.OpenBatch\"X\n\tOpenBatch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08messages\x18\x02 \x01(\r\x12\x14\n\x0cleased_at_ms\x18\x03 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x04\"i\n\rBrowseRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x19\n\x0c\x66\x61irness_key\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05parts\x18\x03 \x01(\r\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x04\x42\x0f\n\r_fairness_key\"v\n\x0e\x42rowseResponse\x12\x10\n\x08snapshot\x18\x01 \x01(\t\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\x12\x15\n\rmessage_count\x18\x03 \x01(\x04\x12$\n\x06ranges\x18\x04 \x03(\x0b\x32\x14.fila.v1.BrowseRange\")\n\x0b\x42rowseRange\x12\r\n\x05start\x18\x01 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x0c\"\x8c\x01\n\x11\x42rowsePageRequest\x12\x10\n\x08snapshot\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x0c\x12\x0e\n\x06states\x18\x04 \x01(\r\x12\x14\n\x0cmax_messages\x18\x05 \x01(\r\x12\x11\n\tmax_bytes\x18\x06 \x01(\x04\x12\x10\n\x08\x61s_arrow\x18\x07 \x01(\x08\"s\n\x12\x42rowsePageResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.fila.v1.BrowsedMessage\x12\x0c\n\x04next\x18\x02 \x01(\x0c\x12\x15\n\rmessage_count\x18\x03 \x01(\r\x12\r\n\x05\x61rrow\x18\x04 \x01(\x0c\"W\n\x0e\x42rowsedMessage\x12!\n\x07message\x18\x01 \x01(\x0b\x32\x10.fila.v1.Message\x12\x13\n\x0bready_at_ms\x18\x02 \x01(\x04\x12\r\n\x05state\x18\x03 \x01(\r\"&\n\x12\x42rowseCloseRequest\x12\x10\n\x08snapshot\x18\x01 \x01(\t\"\x15\n\x13\x42rowseCloseResponse2\xa8\x05\n\x08\x46ilaBulk\x12H\n\x0b\x45nqueueWith\x12\x1b.fila.v1.EnqueueWithRequest\x1a\x1c.fila.v1.EnqueueWithResponse\x12<\n\x07Release\x12\x17.fila.v1.ReleaseRequest\x1a\x18.fila.v1.ReleaseResponse\x12\x45\n\nLeaseBatch\x12\x1a.fila.v1.LeaseBatchRequest\x1a\x1b.fila.v1.LeaseBatchResponse\x12\x38\n\x08\x41\x63kBatch\x12\x17.fila.v1.BatchSelection\x1a\x13.fila.v1.BatchCount\x12?\n\x0b\x45xtendBatch\x12\x1b.fila.v1.ExtendBatchRequest\x1a\x13.fila.v1.BatchCount\x12<\n\x0cReleaseBatch\x12\x17.fila.v1.BatchSelection\x1a\x13.fila.v1.BatchCount\x12H\n\x0bListBatches\x12\x1b.fila.v1.ListBatchesRequest\x1a\x1c.fila.v1.ListBatchesResponse\x12\x39\n\x06\x42rowse\x12\x16.fila.v1.BrowseRequest\x1a\x17.fila.v1.BrowseResponse\x12\x45\n\nBrowsePage\x12\x1a.fila.v1.BrowsePageRequest\x1a\x1b.fila.v1.BrowsePageResponse\x12H\n\x0b\x42rowseClose\x12\x1b.fila.v1.BrowseCloseRequest\x1a\x1c.fila.v1.BrowseCloseResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x66ila/v1/bulk.proto\x12\x07\x66ila.v1\x1a\x16\x66ila/v1/messages.proto\"C\n\x12\x45nqueueWithRequest\x12-\n\x08messages\x18\x01 \x03(\x0b\x32\x1b.fila.v1.MessageWithOptions\"\x87\x02\n\x12MessageWithOptions\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x39\n\x07headers\x18\x02 \x03(\x0b\x32(.fila.v1.MessageWithOptions.HeadersEntry\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x10\n\x08\x64\x65lay_ms\x18\x04 \x01(\x04\x12\x17\n\x0fidempotency_key\x18\x05 \x01(\t\x12\x14\n\x0c\x66\x61irness_key\x18\x06 \x01(\t\x12\x0e\n\x06weight\x18\x07 \x01(\r\x12\x15\n\rthrottle_keys\x18\x08 \x03(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x13\x45nqueueWithResponse\x12+\n\x07results\x18\x01 \x03(\x0b\x32\x1a.fila.v1.EnqueueWithResult\"Y\n\x11\x45nqueueWithResult\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x11\n\tduplicate\x18\x02 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x03 \x01(\r\x12\x0f\n\x07message\x18\x04 \x01(\t\"4\n\x0eReleaseRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x02 \x03(\t\" \n\x0fReleaseResponse\x12\r\n\x05\x63odes\x18\x01 \x03(\r\"\xaa\x01\n\x11LeaseBatchRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0cmax_messages\x18\x03 \x01(\r\x12\x11\n\tmax_bytes\x18\x04 \x01(\x04\x12\x15\n\rvisibility_ms\x18\x05 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x06 \x01(\r\x12\x15\n\rcount_attempt\x18\x07 \x01(\x08\x12\x10\n\x08\x61s_arrow\x18\x08 \x01(\x08\"\x84\x01\n\x12LeaseBatchResponse\x12\r\n\x05\x61gain\x18\x01 \x01(\x08\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\x12\x15\n\rmessage_count\x18\x03 \x01(\r\x12\"\n\x08messages\x18\x04 \x03(\x0b\x32\x10.fila.v1.Message\x12\r\n\x05\x61rrow\x18\x05 \x01(\x0c\"K\n\x0e\x42\x61tchSelection\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x05\x62\x65low\x18\x03 \x01(\x04H\x00\x88\x01\x01\x42\x08\n\x06_below\"f\n\x12\x45xtendBatchRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\x05\x62\x65low\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rvisibility_ms\x18\x04 \x01(\x04\x42\x08\n\x06_below\"J\n\rExtendRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x02 \x03(\t\x12\x15\n\rvisibility_ms\x18\x03 \x01(\x04\"8\n\x0e\x45xtendResponse\x12\x15\n\rvisibility_ms\x18\x01 \x01(\x04\x12\x0f\n\x07missing\x18\x02 \x03(\t\"/\n\nBatchCount\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\x12\x10\n\x08messages\x18\x02 \x01(\x04\"#\n\x12ListBatchesRequest\x12\r\n\x05queue\x18\x01 \x01(\t\":\n\x13ListBatchesResponse\x12#\n\x07\x62\x61tches\x18\x01 \x03(\x0b\x32\x12.fila.v1.OpenBatch\"X\n\tOpenBatch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08messages\x18\x02 \x01(\r\x12\x14\n\x0cleased_at_ms\x18\x03 \x01(\x04\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x04\"i\n\rBrowseRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x19\n\x0c\x66\x61irness_key\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05parts\x18\x03 \x01(\r\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x04\x42\x0f\n\r_fairness_key\"v\n\x0e\x42rowseResponse\x12\x10\n\x08snapshot\x18\x01 \x01(\t\x12\x15\n\rexpires_at_ms\x18\x02 \x01(\x04\x12\x15\n\rmessage_count\x18\x03 \x01(\x04\x12$\n\x06ranges\x18\x04 \x03(\x0b\x32\x14.fila.v1.BrowseRange\")\n\x0b\x42rowseRange\x12\r\n\x05start\x18\x01 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x02 \x01(\x0c\"\x8c\x01\n\x11\x42rowsePageRequest\x12\x10\n\x08snapshot\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x0c\x12\x0e\n\x06states\x18\x04 \x01(\r\x12\x14\n\x0cmax_messages\x18\x05 \x01(\r\x12\x11\n\tmax_bytes\x18\x06 \x01(\x04\x12\x10\n\x08\x61s_arrow\x18\x07 \x01(\x08\"s\n\x12\x42rowsePageResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.fila.v1.BrowsedMessage\x12\x0c\n\x04next\x18\x02 \x01(\x0c\x12\x15\n\rmessage_count\x18\x03 \x01(\r\x12\r\n\x05\x61rrow\x18\x04 \x01(\x0c\"W\n\x0e\x42rowsedMessage\x12!\n\x07message\x18\x01 \x01(\x0b\x32\x10.fila.v1.Message\x12\x13\n\x0bready_at_ms\x18\x02 \x01(\x04\x12\r\n\x05state\x18\x03 \x01(\r\"&\n\x12\x42rowseCloseRequest\x12\x10\n\x08snapshot\x18\x01 \x01(\t\"\x15\n\x13\x42rowseCloseResponse2\xe3\x05\n\x08\x46ilaBulk\x12H\n\x0b\x45nqueueWith\x12\x1b.fila.v1.EnqueueWithRequest\x1a\x1c.fila.v1.EnqueueWithResponse\x12<\n\x07Release\x12\x17.fila.v1.ReleaseRequest\x1a\x18.fila.v1.ReleaseResponse\x12\x45\n\nLeaseBatch\x12\x1a.fila.v1.LeaseBatchRequest\x1a\x1b.fila.v1.LeaseBatchResponse\x12\x38\n\x08\x41\x63kBatch\x12\x17.fila.v1.BatchSelection\x1a\x13.fila.v1.BatchCount\x12?\n\x0b\x45xtendBatch\x12\x1b.fila.v1.ExtendBatchRequest\x1a\x13.fila.v1.BatchCount\x12\x39\n\x06\x45xtend\x12\x16.fila.v1.ExtendRequest\x1a\x17.fila.v1.ExtendResponse\x12<\n\x0cReleaseBatch\x12\x17.fila.v1.BatchSelection\x1a\x13.fila.v1.BatchCount\x12H\n\x0bListBatches\x12\x1b.fila.v1.ListBatchesRequest\x1a\x1c.fila.v1.ListBatchesResponse\x12\x39\n\x06\x42rowse\x12\x16.fila.v1.BrowseRequest\x1a\x17.fila.v1.BrowseResponse\x12\x45\n\nBrowsePage\x12\x1a.fila.v1.BrowsePageRequest\x1a\x1b.fila.v1.BrowsePageResponse\x12H\n\x0b\x42rowseClose\x12\x1b.fila.v1.BrowseCloseRequest\x1a\x1c.fila.v1.BrowseCloseResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,30 +56,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BATCHSELECTION']._serialized_end=1020
   _globals['_EXTENDBATCHREQUEST']._serialized_start=1022
   _globals['_EXTENDBATCHREQUEST']._serialized_end=1124
-  _globals['_BATCHCOUNT']._serialized_start=1126
-  _globals['_BATCHCOUNT']._serialized_end=1173
-  _globals['_LISTBATCHESREQUEST']._serialized_start=1175
-  _globals['_LISTBATCHESREQUEST']._serialized_end=1210
-  _globals['_LISTBATCHESRESPONSE']._serialized_start=1212
-  _globals['_LISTBATCHESRESPONSE']._serialized_end=1270
-  _globals['_OPENBATCH']._serialized_start=1272
-  _globals['_OPENBATCH']._serialized_end=1360
-  _globals['_BROWSEREQUEST']._serialized_start=1362
-  _globals['_BROWSEREQUEST']._serialized_end=1467
-  _globals['_BROWSERESPONSE']._serialized_start=1469
-  _globals['_BROWSERESPONSE']._serialized_end=1587
-  _globals['_BROWSERANGE']._serialized_start=1589
-  _globals['_BROWSERANGE']._serialized_end=1630
-  _globals['_BROWSEPAGEREQUEST']._serialized_start=1633
-  _globals['_BROWSEPAGEREQUEST']._serialized_end=1773
-  _globals['_BROWSEPAGERESPONSE']._serialized_start=1775
-  _globals['_BROWSEPAGERESPONSE']._serialized_end=1890
-  _globals['_BROWSEDMESSAGE']._serialized_start=1892
-  _globals['_BROWSEDMESSAGE']._serialized_end=1979
-  _globals['_BROWSECLOSEREQUEST']._serialized_start=1981
-  _globals['_BROWSECLOSEREQUEST']._serialized_end=2019
-  _globals['_BROWSECLOSERESPONSE']._serialized_start=2021
-  _globals['_BROWSECLOSERESPONSE']._serialized_end=2042
-  _globals['_FILABULK']._serialized_start=2045
-  _globals['_FILABULK']._serialized_end=2725
+  _globals['_EXTENDREQUEST']._serialized_start=1126
+  _globals['_EXTENDREQUEST']._serialized_end=1200
+  _globals['_EXTENDRESPONSE']._serialized_start=1202
+  _globals['_EXTENDRESPONSE']._serialized_end=1258
+  _globals['_BATCHCOUNT']._serialized_start=1260
+  _globals['_BATCHCOUNT']._serialized_end=1307
+  _globals['_LISTBATCHESREQUEST']._serialized_start=1309
+  _globals['_LISTBATCHESREQUEST']._serialized_end=1344
+  _globals['_LISTBATCHESRESPONSE']._serialized_start=1346
+  _globals['_LISTBATCHESRESPONSE']._serialized_end=1404
+  _globals['_OPENBATCH']._serialized_start=1406
+  _globals['_OPENBATCH']._serialized_end=1494
+  _globals['_BROWSEREQUEST']._serialized_start=1496
+  _globals['_BROWSEREQUEST']._serialized_end=1601
+  _globals['_BROWSERESPONSE']._serialized_start=1603
+  _globals['_BROWSERESPONSE']._serialized_end=1721
+  _globals['_BROWSERANGE']._serialized_start=1723
+  _globals['_BROWSERANGE']._serialized_end=1764
+  _globals['_BROWSEPAGEREQUEST']._serialized_start=1767
+  _globals['_BROWSEPAGEREQUEST']._serialized_end=1907
+  _globals['_BROWSEPAGERESPONSE']._serialized_start=1909
+  _globals['_BROWSEPAGERESPONSE']._serialized_end=2024
+  _globals['_BROWSEDMESSAGE']._serialized_start=2026
+  _globals['_BROWSEDMESSAGE']._serialized_end=2113
+  _globals['_BROWSECLOSEREQUEST']._serialized_start=2115
+  _globals['_BROWSECLOSEREQUEST']._serialized_end=2153
+  _globals['_BROWSECLOSERESPONSE']._serialized_start=2155
+  _globals['_BROWSECLOSERESPONSE']._serialized_end=2176
+  _globals['_FILABULK']._serialized_start=2179
+  _globals['_FILABULK']._serialized_end=2918
 # @@protoc_insertion_point(module_scope)

@@ -128,6 +128,24 @@ class ExtendBatchRequest(_message.Message):
     visibility_ms: int
     def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., below: _Optional[int] = ..., visibility_ms: _Optional[int] = ...) -> None: ...
 
+class ExtendRequest(_message.Message):
+    __slots__ = ("queue", "message_ids", "visibility_ms")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    VISIBILITY_MS_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    message_ids: _containers.RepeatedScalarFieldContainer[str]
+    visibility_ms: int
+    def __init__(self, queue: _Optional[str] = ..., message_ids: _Optional[_Iterable[str]] = ..., visibility_ms: _Optional[int] = ...) -> None: ...
+
+class ExtendResponse(_message.Message):
+    __slots__ = ("visibility_ms", "missing")
+    VISIBILITY_MS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    visibility_ms: int
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, visibility_ms: _Optional[int] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class BatchCount(_message.Message):
     __slots__ = ("batches", "messages")
     BATCHES_FIELD_NUMBER: _ClassVar[int]

@@ -61,6 +61,19 @@ public abstract sealed class AsyncBulkOperations extends AsyncAdminOperations pe
     }
 
     /**
+     * Lets the leases of messages end later, or sooner; at most 1,000 in one call.
+     *
+     * @param queue the queue they were delivered from
+     * @param messageIds the messages
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @return one result for each, in order
+     */
+    public CompletableFuture<List<SettleResult>> extendMany(
+            String queue, List<String> messageIds, Duration visibility) {
+        return ask(BulkQueries.extend(queue, List.copyOf(messageIds), visibility));
+    }
+
+    /**
      * Hands the messages of a lease batch back, without a counted attempt.
      *
      * @param queue the queue

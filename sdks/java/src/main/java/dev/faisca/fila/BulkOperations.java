@@ -2,6 +2,7 @@ package dev.faisca.fila;
 
 import dev.faisca.fila.internal.BulkQueries;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
@@ -59,6 +60,38 @@ public abstract sealed class BulkOperations extends AdminOperations permits Fila
      */
     public BatchCount extendBatchesBelow(String queue, String stream, Duration visibility, long below) {
         return ask(BulkQueries.extendBatch(queue, stream, visibility, below));
+    }
+
+    /**
+     * Lets a message's lease end later, or sooner.
+     *
+     * @param queue the queue it was delivered from
+     * @param messageId the message
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @throws MessageNotFoundException if it is not leased here
+     */
+    public void extend(String queue, String messageId, Duration visibility) {
+        SettleResult result = extendMany(queue, List.of(messageId), visibility).get(0);
+        if (result.exception() != null) {
+            throw result.exception();
+        }
+    }
+
+    /**
+     * Lets the leases of many messages end later, or sooner.
+     *
+     * @param queue the queue they were delivered from
+     * @param messageIds the messages
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @return one result for each, in order
+     */
+    public List<SettleResult> extendMany(String queue, List<String> messageIds, Duration visibility) {
+        List<SettleResult> results = new ArrayList<>(messageIds.size());
+        for (int at = 0; at < messageIds.size(); at += BulkQueries.EXTEND_IDS) {
+            List<String> some = messageIds.subList(at, Math.min(messageIds.size(), at + BulkQueries.EXTEND_IDS));
+            results.addAll(ask(BulkQueries.extend(queue, List.copyOf(some), visibility)));
+        }
+        return results;
     }
 
     /**

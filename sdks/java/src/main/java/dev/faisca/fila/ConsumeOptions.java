@@ -8,8 +8,9 @@ package dev.faisca.fila;
  * @param concurrency how many messages a {@link MessageHandler} is given at the same time
  * @param autoAck whether a message is acknowledged when its {@link MessageHandler} returns without having
  *     settled it
+ * @param heartbeat whether the leases of what is not settled are extended, however long that takes
  */
-public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
+public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck, boolean heartbeat) {
     /** The prefetch of {@link #defaults()}. */
     public static final int DEFAULT_PREFETCH = 256;
 
@@ -23,6 +24,7 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
      * @param concurrency how many messages a {@link MessageHandler} is given at the same time
      * @param autoAck whether a message is acknowledged when its {@link MessageHandler} returns without having
      *     settled it
+     * @param heartbeat whether the leases of what is not settled are extended, however long that takes
      */
     public ConsumeOptions {
         if (prefetch < 1 || prefetch > PREFETCH_MAX) {
@@ -31,6 +33,19 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
         if (concurrency < 1) {
             throw new IllegalArgumentException("concurrency must be positive, not " + concurrency);
         }
+    }
+
+    /**
+     * Without a heart-beat.
+     *
+     * @param prefetch how many messages the broker may have delivered without their being settled; from 1 to
+     *     65,535
+     * @param concurrency how many messages a {@link MessageHandler} is given at the same time
+     * @param autoAck whether a message is acknowledged when its {@link MessageHandler} returns without having
+     *     settled it
+     */
+    public ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
+        this(prefetch, concurrency, autoAck, false);
     }
 
     /**
@@ -49,7 +64,7 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
      * @return the options
      */
     public ConsumeOptions withPrefetch(int messages) {
-        return new ConsumeOptions(messages, concurrency, autoAck);
+        return new ConsumeOptions(messages, concurrency, autoAck, heartbeat);
     }
 
     /**
@@ -59,7 +74,7 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
      * @return the options
      */
     public ConsumeOptions withConcurrency(int messages) {
-        return new ConsumeOptions(prefetch, messages, autoAck);
+        return new ConsumeOptions(prefetch, messages, autoAck, heartbeat);
     }
 
     /**
@@ -69,6 +84,17 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck) {
      * @return the options
      */
     public ConsumeOptions withAutoAck(boolean on) {
-        return new ConsumeOptions(prefetch, concurrency, on);
+        return new ConsumeOptions(prefetch, concurrency, on, heartbeat);
+    }
+
+    /**
+     * These options, extending the leases of what is not settled three times within the queue's visibility
+     * timeout.
+     *
+     * @param on whether to
+     * @return the options
+     */
+    public ConsumeOptions withHeartbeat(boolean on) {
+        return new ConsumeOptions(prefetch, concurrency, autoAck, on);
     }
 }

@@ -11,8 +11,6 @@ import java.util.concurrent.RejectedExecutionException;
  * disappears in a thread that nobody watches.
  */
 public final class ConsumerHandle implements AutoCloseable {
-    private static final int REASON_CHARS_MAX = 4096;
-
     private final ClientCore core;
     private final ConsumeOptions options;
     private final MessageHandler handler;
@@ -29,7 +27,7 @@ public final class ConsumerHandle implements AutoCloseable {
     }
 
     void start(String queue) {
-        Stream opened = core.engine().subscribe(queue, options.prefetch(), this::stirred);
+        Stream opened = core.engine().subscribe(queue, options.prefetch(), options.heartbeat(), this::stirred);
         synchronized (this) {
             stream = opened;
         }
@@ -152,7 +150,7 @@ public final class ConsumerHandle implements AutoCloseable {
             }
             core.engine().log(Level.WARNING, "the handler of queue \"" + message.queue() + "\" failed at message " + message.id(), e);
             if (!message.isSettled()) {
-                watch(message, "nack", message.nackAsync(reason(e)));
+                watch(message, "nack", message.nackAsync(e.toString()));
             }
             if (e instanceof VirtualMachineError fatal) {
                 throw fatal;
@@ -166,13 +164,6 @@ public final class ConsumerHandle implements AutoCloseable {
             core.engine().log(Level.WARNING, what + " of message " + message.id() + " failed; it is delivered again", e);
             return null;
         });
-    }
-
-    /** A reason of a length that is pleasant to read and that can be sent. */
-    private static String reason(Throwable e) {
-        String text = e.toString();
-        String clipped = text.length() > REASON_CHARS_MAX ? text.substring(0, REASON_CHARS_MAX) : text;
-        return clipped.replaceAll("[\\ud800-\\udfff]", "?");
     }
 
     private void finish() {

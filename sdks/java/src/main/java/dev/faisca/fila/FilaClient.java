@@ -138,7 +138,7 @@ public final class FilaClient extends BulkOperations implements AutoCloseable {
      * @throws QueueNotFoundException if there is no such queue
      */
     public FilaConsumer consume(String queue, ConsumeOptions options) {
-        Stream stream = core.engine().subscribe(queue, options.prefetch(), () -> {});
+        Stream stream = core.engine().subscribe(queue, options.prefetch(), options.heartbeat(), () -> {});
         core.engine().awaitOpen(stream, core.deadline());
         return new FilaConsumer(core, stream);
     }

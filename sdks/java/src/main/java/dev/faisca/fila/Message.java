@@ -1,9 +1,11 @@
 package dev.faisca.fila;
 
+import dev.faisca.fila.internal.BulkQueries;
 import dev.faisca.fila.internal.Delivered;
 import dev.faisca.fila.internal.Kind;
 import dev.faisca.fila.internal.Ticket;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Collections;
 import java.util.List;
@@ -165,7 +167,7 @@ public final class Message {
     /**
      * Rejects the message; the queue's {@code on_failure} hook decides what follows.
      *
-     * @param error what went wrong; the hook sees it
+     * @param error what went wrong; the hook sees it, 4,096 characters of it at most
      * @throws MessageNotFoundException if the message is not leased here any more
      */
     public void nack(String error) {
@@ -179,6 +181,22 @@ public final class Message {
      */
     public void release() {
         settle(Kind.RELEASE, null).await(core.deadline());
+    }
+
+    /**
+     * Lets the lease end later, or sooner.
+     *
+     * @param visibility from now; zero for the queue's visibility timeout
+     * @throws MessageNotFoundException if the message is not leased here any more
+     */
+    public void extend(Duration visibility) {
+        SettleResult result = core.engine()
+                .ask(BulkQueries.extend(queue, List.of(id()), visibility))
+                .await(core.deadline())
+                .get(0);
+        if (result.exception() != null) {
+            throw result.exception();
+        }
     }
 
     /**

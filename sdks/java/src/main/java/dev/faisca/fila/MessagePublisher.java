@@ -48,7 +48,7 @@ final class MessagePublisher implements Flow.Publisher<Message> {
                 return;
             }
             try {
-                stream = core.engine().subscribe(queue, options.prefetch(), this::signal);
+                stream = core.engine().subscribe(queue, options.prefetch(), options.heartbeat(), this::signal);
                 if (cancelled) {
                     stream.close();
                 }

@@ -9,20 +9,36 @@ import java.util.Objects;
  * @param onEnqueue Lua source of the hook that gives a message its place; null for none
  * @param onFailure Lua source of the hook that decides what follows a failure; null for none
  * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
+ * @param maxAttempts a message that failed so many times is a dead letter, whatever the hook says; 0 for no limit
  */
-public record QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout) {
+public record QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout, int maxAttempts) {
     /**
-     * Checks the timeout.
+     * Checks the numbers.
      *
      * @param onEnqueue Lua source of the hook that gives a message its place; null for none
      * @param onFailure Lua source of the hook that decides what follows a failure; null for none
      * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
+     * @param maxAttempts a message that failed so many times is a dead letter, whatever the hook says; 0 for no limit
      */
     public QueueOptions {
         Objects.requireNonNull(visibilityTimeout, "visibilityTimeout");
         if (visibilityTimeout.isNegative()) {
             throw new IllegalArgumentException("visibilityTimeout must not be negative, not " + visibilityTimeout);
         }
+        if (maxAttempts < 0) {
+            throw new IllegalArgumentException("maxAttempts must not be negative, not " + maxAttempts);
+        }
+    }
+
+    /**
+     * Without a limit of attempts.
+     *
+     * @param onEnqueue Lua source of the hook that gives a message its place; null for none
+     * @param onFailure Lua source of the hook that decides what follows a failure; null for none
+     * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
+     */
+    public QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout) {
+        this(onEnqueue, onFailure, visibilityTimeout, 0);
     }
 
     /**
@@ -41,7 +57,7 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withOnEnqueue(String lua) {
-        return new QueueOptions(lua, onFailure, visibilityTimeout);
+        return new QueueOptions(lua, onFailure, visibilityTimeout, maxAttempts);
     }
 
     /**
@@ -51,7 +67,7 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withOnFailure(String lua) {
-        return new QueueOptions(onEnqueue, lua, visibilityTimeout);
+        return new QueueOptions(onEnqueue, lua, visibilityTimeout, maxAttempts);
     }
 
     /**
@@ -61,6 +77,16 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withVisibilityTimeout(Duration time) {
-        return new QueueOptions(onEnqueue, onFailure, time);
+        return new QueueOptions(onEnqueue, onFailure, time, maxAttempts);
+    }
+
+    /**
+     * These options with a limit of attempts.
+     *
+     * @param attempts failures that make a dead letter, whatever the hook says; 0 for no limit
+     * @return the options
+     */
+    public QueueOptions withMaxAttempts(int attempts) {
+        return new QueueOptions(onEnqueue, onFailure, visibilityTimeout, attempts);
     }
 }

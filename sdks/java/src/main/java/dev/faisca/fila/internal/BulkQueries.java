@@ -6,12 +6,15 @@ import dev.faisca.fila.BrowsePage;
 import dev.faisca.fila.BrowsedMessage;
 import dev.faisca.fila.LeaseOptions;
 import dev.faisca.fila.OpenBatch;
+import dev.faisca.fila.SettleResult;
 import dev.faisca.fila.Snapshot;
 import dev.faisca.fila.internal.wire.Bodies;
+import dev.faisca.fila.internal.wire.Cause;
 import dev.faisca.fila.internal.wire.Decoder;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -22,6 +25,10 @@ public final class BulkQueries {
     private static final int FORM_MESSAGES = 0;
     private static final int FORM_ARROW = 1;
     private static final int BROWSED_SMALLEST = 39;
+    private static final int NOT_FOUND = Cause.MESSAGE_NOT_FOUND.code();
+
+    /** How many ids one request to extend leases names. */
+    public static final int EXTEND_IDS = 1_000;
 
     private BulkQueries() {}
 
@@ -67,6 +74,23 @@ public final class BulkQueries {
                     Bodies.ExtendBatchResult count = (Bodies.ExtendBatchResult) r;
                     return new BatchCount(count.batches(), count.messages());
                 });
+    }
+
+    /** At most 1,000 ids; one result for each, in order. */
+    public static Query<List<SettleResult>> extend(String queue, List<String> ids, Duration visibility) {
+        return Queries.onQueue("extend leases of", queue, true,
+                new Bodies.Extend(queue, ids, Queries.millis(visibility)), r -> {
+                    Set<String> missing = new HashSet<>(((Bodies.ExtendResult) r).missing());
+                    return ids.stream()
+                            .map(id -> new SettleResult(id, missing.contains(id) ? Errors.refusedSettlement(NOT_FOUND, queue, id) : null))
+                            .toList();
+                });
+    }
+
+    /** What a heart-beat asks. */
+    static Query<Bodies.ExtendResult> extendHeld(String queue, List<String> ids) {
+        return Queries.onQueue("extend leases of", queue, false,
+                new Bodies.Extend(queue, ids, 0), r -> (Bodies.ExtendResult) r);
     }
 
     public static Query<BatchCount> releaseBatch(String queue, String name, Long below) {

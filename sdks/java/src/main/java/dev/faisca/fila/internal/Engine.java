@@ -110,14 +110,17 @@ public final class Engine {
     }
 
     /** Subscribes; the listener is called without locks when there is something to read, or the end. */
-    public Stream subscribe(String queue, int prefetch, Runnable listener) {
+    public Stream subscribe(String queue, int prefetch, boolean heartbeat, Runnable listener) {
         begin(true);
-        Stream stream = new Stream(this, queue, prefetch, listener);
+        Stream stream = new Stream(this, queue, prefetch, heartbeat, listener);
         streams.add(stream);
         if (draining || closed) {
             stream.close();
         } else {
             subscribe(stream);
+            if (heartbeat) {
+                new Heartbeat(this, stream).beat();
+            }
         }
         return stream;
     }

@@ -25,7 +25,11 @@ public final class Queries {
 
     public static Query<String> createQueue(String name, QueueOptions options) {
         Body body = new Bodies.CreateQueue(
-                name, options.onEnqueue(), options.onFailure(), millis(options.visibilityTimeout()));
+                name,
+                options.onEnqueue(),
+                options.onFailure(),
+                millis(options.visibilityTimeout()),
+                options.maxAttempts() == 0 ? null : (long) options.maxAttempts());
         return onQueue("create", name, false, body, r -> ((Bodies.CreateQueueResult) r).queueId());
     }
 

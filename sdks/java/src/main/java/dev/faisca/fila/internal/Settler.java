@@ -7,6 +7,8 @@ import java.util.function.Function;
 
 /** Acks, nacks and releases to chunks. They wait for no room: they make some. */
 public final class Settler {
+    private static final int REASON_CHARS_MAX = 4096;
+
     private final Engine engine;
 
     public Settler(Engine engine) {
@@ -22,7 +24,8 @@ public final class Settler {
     }
 
     private <T> Call<T> hand(
-            Kind kind, String queue, List<String> ids, String reason, Function<Call<?>, T> outcome) {
+            Kind kind, String queue, List<String> ids, String given, Function<Call<?>, T> outcome) {
+        String reason = kind == Kind.NACK ? readable(given) : null;
         Encoder to = new Encoder((44 + queue.length() + (reason == null ? 0 : reason.length() + 2)) * ids.size());
         int[] ends = new int[ids.size()];
         for (int i = 0; i < ends.length; i++) {
@@ -42,5 +45,11 @@ public final class Settler {
             engine.submit(engine.route(queue), kind, new Chunk(call, queue, false, to.compact(), ends, 0));
         }
         return call;
+    }
+
+    /** A reason of a length that is pleasant to read and that can be sent, without halves of characters. */
+    static String readable(String reason) {
+        String clipped = reason.length() > REASON_CHARS_MAX ? reason.substring(0, REASON_CHARS_MAX) : reason;
+        return clipped.replaceAll("[\\ud800-\\udfff]", "?");
     }
 }

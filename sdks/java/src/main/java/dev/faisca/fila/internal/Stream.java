@@ -5,8 +5,10 @@ import dev.faisca.fila.FilaException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -50,13 +52,15 @@ public final class Stream {
     private final Condition stirred = lock.newCondition();
     private final ArrayDeque<Delivered> buffer = new ArrayDeque<>();
     private final Map<String, Integer> again = new HashMap<>(); // messages in the buffer that came before, by id
+    private final Set<String> held; // with a heart-beat: ids of what is not settled, else null
     private Link link;
     private boolean accepted;
     private boolean over;
     private FilaException failure;
     private int hops; // to other nodes since it was last accepted
 
-    Stream(Engine engine, String queue, int prefetch, Runnable listener) {
+    Stream(Engine engine, String queue, int prefetch, boolean heartbeat, Runnable listener) {
+        held = heartbeat ? new LinkedHashSet<>() : null;
         this.engine = engine;
         this.queue = queue;
         this.prefetch = prefetch;
@@ -151,6 +155,9 @@ public final class Stream {
             }
             buffer.addAll(messages);
             for (Delivered message : messages) {
+                if (held != null) {
+                    held.add(message.id());
+                }
                 if (message.attemptCount > 0) {
                     again.merge(message.id(), 1, Integer::sum);
                 }
@@ -175,6 +182,9 @@ public final class Stream {
     void settled(String messageId) {
         lock.lock();
         try {
+            if (held != null) {
+                held.remove(messageId);
+            }
             if (again.remove(messageId) != null) {
                 buffer.removeIf(message -> message.id().equals(messageId));
             }
@@ -226,9 +236,60 @@ public final class Stream {
         try {
             buffer.clear();
             again.clear();
+            if (held != null) {
+                held.clear();
+            }
         } finally {
             lock.unlock();
         }
+    }
+
+    // The heart-beat's part.
+
+    boolean isEnded() {
+        lock.lock();
+        try {
+            return over;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ids of what is not settled, read or not. */
+    List<String> held() {
+        lock.lock();
+        try {
+            return List.copyOf(held);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** These are not leased here any more. */
+    void forget(List<String> ids) {
+        lock.lock();
+        try {
+            ids.forEach(held::remove);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends it with an error its reader sees, and tells the broker. Not to be called under locks. */
+    void doom(FilaException why) {
+        List<Delivered> unread = end(why);
+        Link holder;
+        lock.lock();
+        try {
+            holder = link;
+        } finally {
+            lock.unlock();
+        }
+        if (holder != null) {
+            holder.unsubscribe(this, unread);
+        }
+        engine.completions.flush();
+        listener.run();
     }
 
     boolean hop(int most) {

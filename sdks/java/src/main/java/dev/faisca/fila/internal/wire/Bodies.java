@@ -47,6 +47,8 @@ public final class Bodies {
             case Opcodes.BROWSE_PAGE_RESULT -> BrowsePageResult.decode(from);
             case Opcodes.BROWSE_CLOSE -> BrowseClose.decode(from);
             case Opcodes.BROWSE_CLOSE_RESULT -> BrowseCloseResult.decode(from);
+            case Opcodes.EXTEND -> Extend.decode(from);
+            case Opcodes.EXTEND_RESULT -> ExtendResult.decode(from);
             case Opcodes.EXPLAIN -> Explain.decode(from);
             case Opcodes.EXPLAIN_RESULT -> ExplainResult.decode(from);
             case Opcodes.PAUSE_QUEUE -> PauseQueue.decode(from);
@@ -780,6 +782,48 @@ public final class Bodies {
         public static BrowseCloseResult decode(Decoder from) {
             int code = from.u8("code");
             return new BrowseCloseResult(code);
+        }
+    }
+
+    public record Extend(String queue, List<String> messageIds, long visibilityMs) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.EXTEND;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+            to.strings("message_ids", messageIds);
+            to.u64("visibility_ms", visibilityMs);
+        }
+
+        public static Extend decode(Decoder from) {
+            String queue = from.string("queue");
+            List<String> messageIds = from.strings("message_ids");
+            long visibilityMs = from.u64("visibility_ms");
+            return new Extend(queue, messageIds, visibilityMs);
+        }
+    }
+
+    public record ExtendResult(int code, long visibilityMs, List<String> missing) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.EXTEND_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.u64("visibility_ms", visibilityMs);
+            to.strings("missing", missing);
+        }
+
+        public static ExtendResult decode(Decoder from) {
+            int code = from.u8("code");
+            long visibilityMs = from.u64("visibility_ms");
+            List<String> missing = from.strings("missing");
+            return new ExtendResult(code, visibilityMs, missing);
         }
     }
 
@@ -1608,7 +1652,7 @@ public final class Bodies {
         }
     }
 
-    public record CreateQueue(String name, String onEnqueue, String onFailure, long visibilityTimeoutMs) implements Body {
+    public record CreateQueue(String name, String onEnqueue, String onFailure, long visibilityTimeoutMs, Long maxAttempts) implements Body {
         @Override
         public int opcode() {
             return Opcodes.CREATE_QUEUE;
@@ -1620,6 +1664,9 @@ public final class Bodies {
             to.optionalString("on_enqueue", onEnqueue);
             to.optionalString("on_failure", onFailure);
             to.u64("visibility_timeout_ms", visibilityTimeoutMs);
+            if (maxAttempts != null) {
+                to.u32("max_attempts", maxAttempts);
+            }
         }
 
         public static CreateQueue decode(Decoder from) {
@@ -1627,7 +1674,8 @@ public final class Bodies {
             String onEnqueue = from.optionalString("on_enqueue");
             String onFailure = from.optionalString("on_failure");
             long visibilityTimeoutMs = from.u64("visibility_timeout_ms");
-            return new CreateQueue(name, onEnqueue, onFailure, visibilityTimeoutMs);
+            Long maxAttempts = from.atEnd() ? null : from.u32("max_attempts");
+            return new CreateQueue(name, onEnqueue, onFailure, visibilityTimeoutMs, maxAttempts);
         }
     }
 

@@ -38,6 +38,8 @@ public final class Opcodes {
     public static final int BROWSE_PAGE_RESULT = 0x2B;
     public static final int BROWSE_CLOSE = 0x2C;
     public static final int BROWSE_CLOSE_RESULT = 0x2D;
+    public static final int EXTEND = 0x2E;
+    public static final int EXTEND_RESULT = 0x2F;
     public static final int EXPLAIN = 0x30;
     public static final int EXPLAIN_RESULT = 0x31;
     public static final int PAUSE_QUEUE = 0x32;
@@ -122,6 +124,8 @@ public final class Opcodes {
             case BROWSE_PAGE_RESULT -> "BrowsePageResult";
             case BROWSE_CLOSE -> "BrowseClose";
             case BROWSE_CLOSE_RESULT -> "BrowseCloseResult";
+            case EXTEND -> "Extend";
+            case EXTEND_RESULT -> "ExtendResult";
             case EXPLAIN -> "Explain";
             case EXPLAIN_RESULT -> "ExplainResult";
             case PAUSE_QUEUE -> "PauseQueue";
@@ -188,6 +192,7 @@ public final class Opcodes {
             case BROWSE -> BROWSE_RESULT;
             case BROWSE_PAGE -> BROWSE_PAGE_RESULT;
             case BROWSE_CLOSE -> BROWSE_CLOSE_RESULT;
+            case EXTEND -> EXTEND_RESULT;
             case EXPLAIN -> EXPLAIN_RESULT;
             case PAUSE_QUEUE -> PAUSE_QUEUE_RESULT;
             case RESUME_QUEUE -> RESUME_QUEUE_RESULT;
@@ -235,6 +240,7 @@ public final class Opcodes {
                     BROWSE_RESULT,
                     BROWSE_PAGE_RESULT,
                     BROWSE_CLOSE_RESULT,
+                    EXTEND_RESULT,
                     EXPLAIN_RESULT,
                     PAUSE_QUEUE_RESULT,
                     RESUME_QUEUE_RESULT,

@@ -1,0 +1,64 @@
+package dev.faisca.fila;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.faisca.fila.support.Broker;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class HeartbeatTest {
+    private FilaClient client;
+    private String queue;
+
+    @BeforeEach
+    void connect() throws Exception {
+        client = FilaClient.connect(Broker.shared().address());
+        queue = "heartbeat-" + System.nanoTime();
+        client.createQueue(queue, QueueOptions.defaults().withVisibilityTimeout(Duration.ofSeconds(1)));
+        client.enqueue(queue, Map.of(), "1".getBytes());
+    }
+
+    @AfterEach
+    void close() {
+        client.close();
+    }
+
+    @Test
+    void aHeartbeatKeepsWhatASlowConsumerHolds() throws Exception {
+        try (FilaConsumer consumer = client.consume(queue, ConsumeOptions.defaults().withHeartbeat(true))) {
+            Message message = consumer.iterator().next();
+            Thread.sleep(2_500);
+            QueueStats stats = client.getStats(queue);
+            assertEquals(List.of(0L, 1L), List.of(stats.depth(), stats.inFlight()));
+            message.ack();
+        }
+    }
+
+    @Test
+    void aLeaseIsExtendedByHand() throws Exception {
+        try (FilaConsumer consumer = client.consume(queue)) {
+            Message message = consumer.iterator().next();
+            message.extend(Duration.ofMinutes(1));
+            client.extend(queue, message.id(), Duration.ofMinutes(1));
+            Thread.sleep(1_500);
+            message.ack();
+            assertThrows(MessageNotFoundException.class, () -> message.extend(Duration.ZERO));
+        }
+    }
+
+    @Test
+    void aQueueLimitsAttempts() throws Exception {
+        String limited = queue + "-limited";
+        client.createQueue(limited, QueueOptions.defaults().withMaxAttempts(1));
+        client.enqueue(limited, Map.of(), "poison".getBytes());
+        try (FilaConsumer consumer = client.consume(limited)) {
+            consumer.iterator().next().nack("it broke");
+            assertEquals(1, client.getStats(limited + ".dlq").depth());
+        }
+    }
+}
