@@ -52,7 +52,7 @@ def test_an_event_that_is_no_delivery_has_no_wait() -> None:
 def test_a_sealed_part_has_the_name_and_the_rows_it_should(tmp_path: Path) -> None:
     (part,) = files.seal(tmp_path, STREAM, [batch(1, 3), batch(4, 2)])
     assert part.name == "part-fila-7-000000000001-000000000005.parquet"
-    assert part.parent.name == "date=2026-09-21"
+    assert part.parent == tmp_path / "events" / "date=2026-09-21" / "hour=14"
     (table,) = reader.events(tmp_path)
     assert table["seq"].to_pylist() == [1, 2, 3, 4, 5]
 
@@ -69,7 +69,8 @@ def test_rows_of_two_days_become_two_parts(tmp_path: Path) -> None:
     day = 86_400 * 10**9
     events = [enqueued(1), enqueued(2, NOW + day)]
     parts = files.seal(tmp_path, STREAM, [events_batch(events, 1, "fila", 7)])
-    assert [part.parent.name for part in parts] == ["date=2026-09-21", "date=2026-09-22"]
+    folders = [str(part.parent.relative_to(tmp_path / "events")) for part in parts]
+    assert folders == ["date=2026-09-21/hour=14", "date=2026-09-22/hour=14"]
 
 
 @pytest.mark.parametrize("cut", range(0, 2_000, 53))

@@ -119,7 +119,7 @@ def test_bodies_that_wait_are_bounded_in_bytes_and_one_request_always_fits(
         record(40_000)
     writer.close()
     dropped = writer.status().dropped
-    sealed = [pq.read_metadata(path).num_rows for path in tmp_path.glob("messages/*/*.parquet")]
+    sealed = [pq.read_metadata(path).num_rows for path in tmp_path.glob("messages/**/*.parquet")]
     assert sum(sealed) == 1 + 20 + 3 - dropped
     assert writer.status().waiting_bytes == 0
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fila.core.effect import EVENT_ACKED, Event
-from fila.journal import versions
+from fila.journal import files, versions
 from fila.journal.columns import events_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.schema import arrow_schema
@@ -108,7 +108,7 @@ def test_compacting_keeps_every_event_and_twice_changes_nothing(spark, tmp_path:
 
 def test_a_merged_part_is_smaller_and_of_whole_row_groups(tmp_path: Path, monkeypatch) -> None:
     """Parts of the size a broker seals; without Spark, as one of its tasks does it."""
-    monkeypatch.setattr(compacting, "ROW_GROUP", 5_000)
+    monkeypatch.setattr(files, "ROW_GROUP", 5_000)
     sources = []
     for first in range(1, 12_001, 3_000):
         sources += write(tmp_path, acked(3_000, first), first_seq=first)

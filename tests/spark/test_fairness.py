@@ -26,7 +26,7 @@ from fila.core.verdict import FailureVerdict
 from fila.journal.recovery import gap_event
 from fila.spark.events import read_events
 from fila.spark.fairness import by_key, fairness, summary
-from fila.spark.gaps import Gap, gaps_of
+from fila.spark.gaps import Gap, _rounds, gaps_of
 from tests.core.turn import MS, SECOND, START, Turns
 from tests.spark.conftest import Journal, write
 
@@ -366,6 +366,12 @@ def with_a_row_missing() -> list[Event]:
     second = [one for one in events if one.ts_ns // SECOND == BEGIN // SECOND + 2]
     events.remove(second[50])
     return events
+
+
+def test_what_keys_hold_is_known_after_a_round_of_snapshots_that_began_after_the_loss() -> None:
+    begun, ended = _rounds([10_000_000, 10_100_000, 10_400_000, 20_000_000, 20_200_000])
+    assert (begun, ended) == ([10_000_000, 20_000_000], [10_400_000, 20_200_000])
+    assert _rounds([]) == ([], [])
 
 
 def test_rows_that_are_missing_without_a_word_are_noticed(told: dict[str, Told]) -> None:

@@ -7,6 +7,7 @@ batches; what a crash cut off at its end is lost, all that was flushed before it
 from __future__ import annotations
 
 import os
+import shutil
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from fila.journal.schema import fitted
 
 HOT = "_hot"
 ROW_GROUP = 1 << 17
+_FOLDER = "date=%Y-%m-%d/hour=%H"
 _SOUGHT = ("seq", "ts", "event", "queue", "fairness_key", "epoch", "enqueued_at")  # by readers
 
 
@@ -82,13 +84,13 @@ def read_hot(path: Path) -> list[Any]:
 
 
 def seal(root: Path, stream: Stream, batches: list[Any]) -> list[Path]:
-    """Write batches as Parquet, one part per date. Sealing the same rows again changes nothing."""
+    """Write batches as Parquet, one part per hour. Sealing the same rows again changes nothing."""
     if not batches:
         return []
     table = pa.Table.from_batches(batches).unify_dictionaries()
     parts = []
-    for date, rows in _by_date(table):
-        folder = root / stream.table / f"date={date}"
+    for hour, rows in _by_hour(table):
+        folder = root / stream.table / hour
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"part-{stream.broker}-{stream.epoch}-{_range(rows)}.parquet"
         if not target.exists():
@@ -138,8 +140,12 @@ class Sealed:
 
 
 def sealed_events(root: Path) -> Sealed:
-    found = (root / "events").glob("date=*/part-*.parquet")
-    return Sealed([range_of(path.name) for path in found])
+    return Sealed([range_of(path.name) for path in parts_of(root, "events")])
+
+
+def parts_of(root: Path, table: str) -> list[Path]:
+    """The sealed parts of a table: by hour, and by day as brokers before wrote them."""
+    return sorted((root / table).rglob("part-*.parquet"))
 
 
 def range_of(name: str) -> tuple[str, int, int, int]:
@@ -153,10 +159,8 @@ def retire(root: Path, table: str, before_date: str) -> int:
     removed = 0
     for folder in sorted((root / table).glob("date=*")):
         if folder.name[len("date=") :] < before_date:
-            for part in folder.iterdir():
-                part.unlink()
-                removed += 1
-            folder.rmdir()
+            removed += sum(1 for path in folder.rglob("*") if path.is_file())
+            shutil.rmtree(folder)
     return removed
 
 
@@ -164,6 +168,17 @@ def _write(rows: Any, path: Path) -> None:
     with pq.ParquetWriter(path, rows.schema, **encoding(rows.schema)) as writer:
         writer.write_table(rows, row_group_size=ROW_GROUP)
         writer.add_key_value_metadata(rows.schema.metadata)
+
+
+def write_groups(writer: Any, waiting: list[Any], every: bool = False) -> list[Any]:
+    """Write whole row groups, and at the end what is left; the rest waits for what follows."""
+    rows = sum(one.num_rows for one in waiting)
+    if not rows or (rows < ROW_GROUP and not every):
+        return waiting
+    table = pa.concat_tables(waiting)
+    whole = rows if every else rows // ROW_GROUP * ROW_GROUP
+    writer.write_table(table.slice(0, whole), row_group_size=ROW_GROUP)
+    return [] if every else [table.slice(whole)]
 
 
 def encoding(schema: Any) -> dict[str, Any]:
@@ -192,16 +207,17 @@ def encoding(schema: Any) -> dict[str, Any]:
     }
 
 
-def _by_date(table: Any) -> Iterator[tuple[str, Any]]:
+def _by_hour(table: Any) -> Iterator[tuple[str, Any]]:
+    """Rows by the folder of their hour, UTC."""
     time = table["ts"] if "ts" in table.column_names else table["enqueued_at"]
     ends = pc.min_max(time)
-    first, last = (ends[name].as_py().date().isoformat() for name in ("min", "max"))
-    if first == last:  # but for the part that goes over midnight
+    first, last = (ends[name].as_py().strftime(_FOLDER) for name in ("min", "max"))
+    if first == last:  # but for the part that goes over the hour
         yield first, table
         return
-    dates = pc.strftime(time, "%Y-%m-%d")
-    for date in sorted(pc.unique(dates).to_pylist()):
-        yield date, table.filter(pc.equal(dates, date))
+    hours = pc.strftime(time, _FOLDER)
+    for hour in sorted(pc.unique(hours).to_pylist()):
+        yield hour, table.filter(pc.equal(hours, hour))
 
 
 def _range(rows: Any) -> str:

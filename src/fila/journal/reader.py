@@ -63,8 +63,11 @@ def events(root: Path, seen: dict[tuple[str, int], int] | None = None) -> Iterat
 
 def sealed_parts(root: Path, table: str) -> list[Path]:
     """Parts of one table in the order they were written."""
-    found = (root / table).glob("date=*/part-*.parquet")
-    return sorted(found, key=lambda path: (path.parent.name, *_name_of(path)[2:]))
+    base = root / table
+    return sorted(
+        files.parts_of(root, table),
+        key=lambda path: (str(path.parent.relative_to(base)), *_name_of(path)[2:]),
+    )
 
 
 def totals(root: Path) -> Totals:

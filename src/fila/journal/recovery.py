@@ -60,8 +60,8 @@ def gap_count(event: Event) -> int:
 def _told(root: Path, sealed: Sealed, stream: Stream) -> bool:
     """Whether a recovery that was killed itself has written the gap row already."""
     last = sealed.last(stream.broker, stream.epoch)
-    name = f"date=*/part-{stream.broker}-{stream.epoch}-*-{last:012d}.parquet"
-    for path in (root / stream.table).glob(name):
+    name = f"part-{stream.broker}-{stream.epoch}-*-{last:012d}.parquet"
+    for path in (root / stream.table).rglob(name):
         rows = pq.ParquetFile(path).read(columns=["event", "reason"])
         if (rows["event"][-1].as_py(), rows["reason"][-1].as_py()[-len(KILLED) :]) == (GAP, KILLED):
             return True

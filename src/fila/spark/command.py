@@ -54,15 +54,21 @@ def run(request: Request) -> list[Report]:
             grace_s = request.options["grace"]
             return [reports.compact_report(spark, request.journal, today, grace_s)]
         events = _events(spark, request)
-        gaps = gaps_of(events)
-        made = _reports(spark, request, events, gaps)
+        cells = _cells(spark, request)
+        whole = cells is not None and cells.where("lost > 0").isEmpty()
+        gaps = [] if whole else gaps_of(events)
+        made = _reports(spark, request, events, cells, gaps)
         for one in made:
             one.said += reports.gaps_said(gaps)
         return made
 
 
 def _reports(
-    spark: SparkSession, request: Request, events: DataFrame, gaps: list[Gap]
+    spark: SparkSession,
+    request: Request,
+    events: DataFrame,
+    cells: DataFrame | None,
+    gaps: list[Gap],
 ) -> list[Report]:
     from fila.spark import reports
     from fila.spark.replay import Changes
@@ -71,12 +77,11 @@ def _reports(
     if request.verb == "fairness":
         return [_fairness(spark, request, gaps)]
     if request.verb == "delays":
-        return [_delays(spark, request, options["key"])]
+        return [_delays(spark, request, cells, options["key"])]
     if request.verb == "latency":
-        return [reports.latency_report(events)]
+        return [_latency(events, cells)]
     if request.verb == "funnel":
-        moved = _events(spark, request, moved=True)
-        return [reports.funnel_report(moved, options["by"] == "key", request.queue)]
+        return [_funnel(spark, request, cells, options["by"] == "key")]
     if request.verb == "errors":
         return [reports.errors_report(events, options["top"])]
     if request.verb == "whatif":
@@ -88,31 +93,62 @@ def _reports(
     assert request.verb == "report"
     return [
         _fairness(spark, request, gaps),
-        _delays(spark, request, ""),
-        reports.latency_report(events),
-        reports.funnel_report(_events(spark, request, moved=True), False, request.queue),
+        _delays(spark, request, cells, ""),
+        _latency(events, cells),
+        _funnel(spark, request, cells, False),
         reports.errors_report(events, options["top"]),
     ]
 
 
 def _fairness(spark: SparkSession, request: Request, gaps: list[Gap]) -> Report:
+    from fila.spark.fairness import fairness, judged
     from fila.spark.fairness_report import fairness_report
     from fila.spark.presence import NEEDS
+    from fila.spark.tables.cells import WINDOW_US
+    from fila.spark.tables.known import presence_of
 
-    start = request.start - _LOOK_BACK if request.start is not None else None
-    events = _events(spark, request, start=start, needs=NEEDS)
     options = request.options
+    window_us = round(options["window"] * 1e6)
+    start = request.start
+    if start is not None:
+        # From the start of a window: the same whether it is read as a fact or event by event.
+        start = datetime.fromtimestamp((start - _LOOK_BACK).timestamp() // 10 * 10, UTC)
+    cells = _cells(spark, request, start, NEEDS) if window_us % WINDOW_US == 0 else None
+    if cells is None:
+        events = _events(spark, request, start=start, needs=NEEDS)
+        shares = fairness(events, options["window"], options["quantum"], gaps)
+    else:
+        shares = judged(presence_of(cells, window_us), window_us, options["quantum"], gaps)
     return fairness_report(
-        events, options["window"], options["quantum"], request.start, gaps, options["top"]
+        shares, options["window"], options["quantum"], request.start, options["top"]
     )
 
 
-def _delays(spark: SparkSession, request: Request, key: str) -> Report:
+def _delays(spark: SparkSession, request: Request, cells: DataFrame | None, key: str) -> Report:
     from fila.spark import reports
     from fila.spark.presence import NEEDS
 
     events = _events(spark, request, needs=NEEDS)
-    return reports.delays_report(events, request.options["top"], key)
+    return reports.delays_report(events, request.options["top"], key, cells)
+
+
+def _latency(events: DataFrame, cells: DataFrame | None) -> Report:
+    from fila.spark.latency import latency, latency_of_cells
+    from fila.spark.reports import latency_report
+
+    if cells is None:
+        return latency_report(latency(events))
+    return latency_report(latency_of_cells(cells), exact=False)
+
+
+def _funnel(spark: SparkSession, request: Request, cells: DataFrame | None, by_key: bool) -> Report:
+    from fila.spark.funnel import funnel, funnel_of_cells
+    from fila.spark.reports import funnel_report
+
+    if cells is not None:
+        return funnel_report(funnel_of_cells(cells, by_key))
+    events = _events(spark, request, moved=True)
+    return funnel_report(funnel(events, by_key, request.queue))
 
 
 def _doctor(request: Request) -> Report:
@@ -134,6 +170,25 @@ def _doctor(request: Request) -> Report:
 _AS_ASKED: Final = object()
 
 
+def _cells(
+    spark: SparkSession, request: Request, start: Any = _AS_ASKED, needs: Collection[str] = ()
+) -> DataFrame | None:
+    """The same time as cells, if there are tables that have them."""
+    from fila.spark.tables.known import known
+
+    tables = _tables(request)
+    if not tables:
+        return None
+    first = request.start if start is _AS_ASKED else start
+    return known(spark, tables, request.journal, first, request.end, request.queue, needs)
+
+
+def _tables(request: Request) -> str:
+    from fila.spark.tables.recorded import tables_beside
+
+    return tables_beside(request.journal) if request.tables is None else request.tables
+
+
 def _events(
     spark: SparkSession,
     request: Request,
@@ -143,7 +198,7 @@ def _events(
     needs: Collection[str] = (),
 ) -> DataFrame:
     from fila.spark.events import read_events
-    from fila.spark.tables.recorded import recorded, tables_beside
+    from fila.spark.tables.recorded import recorded
 
     asked = (
         request.journal,
@@ -153,5 +208,5 @@ def _events(
         moved,
         needs,
     )
-    tables = tables_beside(request.journal) if request.tables is None else request.tables
+    tables = _tables(request)
     return recorded(spark, tables, *asked) if tables else read_events(spark, *asked)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fila.journal.files import ROW_GROUP, encoding, sync
+from fila.journal.files import encoding, sync, write_groups
 from fila.spark.events import Part, covering, list_parts, part_of
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class Merge(NamedTuple):
 
 
 def merges(parts: list[Part], today: date, events_max: int = EVENTS_MAX) -> list[Merge]:
-    """What can be merged: neighbours of one run and one day that is over."""
+    """What can be merged: neighbours of one run and one hour, of days that are over."""
     closed = [part for part in parts if part.date < today.isoformat()]
     found: list[Merge] = []
-    for _, same in groupby(covering(closed), key=lambda one: (one.broker, one.epoch, one.date)):
+    for _, same in groupby(covering(closed), key=_together):
         group: list[Part] = []
         for part in same:
             full = group and part.last - group[0].first >= events_max
@@ -97,6 +97,10 @@ def remove_merged(parts: list[Part], grace_s: float) -> None:
             Path(part.path).unlink(missing_ok=True)
 
 
+def _together(part: Part) -> tuple[str, int, str, int]:
+    return part.broker, part.epoch, part.date, part.hour
+
+
 def _merge(group: list[Part]) -> Merge:
     first, last = group[0], group[-1]
     folder = first.path.rpartition("/")[0]
@@ -124,24 +128,13 @@ def _write(target: Path, sources: list[Path]) -> dict[str, Any]:
         for source in sources:
             waiting.append(pq.ParquetFile(source).read().cast(schema))
             events += waiting[-1].num_rows
-            if sum(one.num_rows for one in waiting) >= ROW_GROUP:
-                waiting = _write_groups(writer, waiting)
-        _write_groups(writer, waiting, every=True)
+            waiting = write_groups(writer, waiting)
+        write_groups(writer, waiting, every=True)
         writer.add_key_value_metadata(schema.metadata)
     sync(hidden)
     hidden.replace(target)
     sync(target.parent)
     return _made(target, len(sources), events, before)
-
-
-def _write_groups(writer: Any, waiting: list[Any], every: bool = False) -> list[Any]:
-    """Write whole row groups, and at the end what is left; the rest waits for what follows."""
-    if not waiting:
-        return []
-    table = pa.concat_tables(waiting)
-    whole = table.num_rows if every else table.num_rows // ROW_GROUP * ROW_GROUP
-    writer.write_table(table.slice(0, whole), row_group_size=ROW_GROUP)
-    return [] if every else [table.slice(whole)]
 
 
 def _made(target: Path, parts: int, events: int, bytes_before: int) -> dict[str, Any]:

@@ -40,6 +40,27 @@ def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
             *waits,
         )
     )
+    return _longest(found, top)
+
+
+def delays_of_cells(cells: DataFrame, top: int = 20, key: str = "") -> DataFrame:
+    """The same of what is known as cells."""
+    waits = [fn.sum(fn.coalesce(f"wait_{part}_us", fn.lit(0))).alias(part) for part in PARTS]
+    own = cells.where("delivered > 0")
+    found = (
+        (own.where(fn.col("fairness_key") == key) if key else own)
+        .groupBy("broker", "queue", "fairness_key")
+        .agg(
+            fn.sum("delivered").alias("deliveries"),
+            fn.sum("wait_us").alias("wait"),
+            fn.max("wait_max_us").alias("longest"),
+            *waits,
+        )
+    )
+    return _longest(found, top)
+
+
+def _longest(found: DataFrame, top: int) -> DataFrame:
     largest = fn.greatest(*PARTS)
     reason: Column = fn.lit(None)
     for part in reversed(PARTS):

@@ -8,7 +8,7 @@ what is read twice is left out by name, and no event has to be shuffled to be un
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,8 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fila.journal import files, versions
+from fila.journal import files, manifest, versions
 from fila.journal.files import Stream
+from fila.journal.places import ShippedPlace
 from fila.journal.schema import arrow_schema, fitted, specification
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Part(NamedTuple):
     last: int
     date: str
     path: str
+    hour: int = -1  # of the day; -1: a part of the whole day, as brokers before wrote them
 
 
 def read_events(
@@ -83,8 +85,7 @@ def read_events(
     read = [
         part
         for part in parts
-        if _within(part.date, start, end)
-        and (part.epoch, part.last) > after.get(part.broker, (0, 0))
+        if _within(part, start, end) and (part.epoch, part.last) > after.get(part.broker, (0, 0))
     ]
     found: DataFrame | None = None
     _check_versions(spark, read, needs)
@@ -126,8 +127,25 @@ def events_schema() -> StructType:
 def list_parts(spark: SparkSession, root: str) -> list[Part]:
     """Every sealed part; hidden files, which may be half written, are none."""
     if "://" not in root:
-        found = (Path(root) / "events").glob("date=*/part-*.parquet")
-        return sorted(part_of(str(path)) for path in found)
+        return sorted(part_of(str(path)) for path in files.parts_of(Path(root), "events"))
+    return sorted(_shipped(root)) or sorted(_listed(spark, root))
+
+
+def _shipped(root: str) -> list[Part]:
+    """The parts a shipped journal's manifest names; none, if it has no manifest."""
+    try:
+        place = ShippedPlace(root)
+        return [
+            part_of(f"{place.address}/{part.path}")
+            for broker in manifest.brokers(place)
+            for hour in manifest.read_broker(place, broker).hours
+            for part in manifest.read_hour(place, broker, hour.hour)
+        ]
+    except (OSError, ValueError, ImportError):
+        return []  # Spark may know the place where pyarrow does not
+
+
+def _listed(spark: SparkSession, root: str) -> list[Part]:
     rows = (
         spark.read.format("binaryFile")
         .option("recursiveFileLookup", "true")
@@ -136,12 +154,13 @@ def list_parts(spark: SparkSession, root: str) -> list[Part]:
         .select("path")
         .collect()
     )
-    return sorted(part_of(row["path"]) for row in rows)
+    return [part_of(row["path"]) for row in rows]
 
 
 def part_of(path: str) -> Part:
     folder, _, name = path.rpartition("/")
-    return Part(*files.range_of(name), folder.rpartition("date=")[2], path)
+    date, _, hour = folder.rpartition("date=")[2].partition("/hour=")
+    return Part(*files.range_of(name), date, path, int(hour or -1))
 
 
 def covering(parts: list[Part]) -> list[Part]:
@@ -166,11 +185,13 @@ def _check_versions(spark: SparkSession, parts: list[Part], needs: Collection[st
             versions.check_columns(name, spark.read.parquet(path).columns, needs)
 
 
-def _within(date: str, start: datetime | None, end: datetime | None) -> bool:
-    """Whether a part of this day can hold events of the time asked for."""
-    return (start is None or date >= start.astimezone(UTC).date().isoformat()) and (
-        end is None or date <= end.astimezone(UTC).date().isoformat()
-    )
+def _within(part: Part, start: datetime | None, end: datetime | None) -> bool:
+    """Whether a part of this hour, or day, can hold events of the time asked for."""
+    first = datetime.fromisoformat(part.date).replace(tzinfo=UTC)
+    length = timedelta(days=1)
+    if part.hour >= 0:
+        first, length = first + timedelta(hours=part.hour), timedelta(hours=1)
+    return (start is None or first + length > start) and (end is None or first < end)
 
 
 def _hot(root: str) -> list[tuple[Stream, list[Any]]]:

@@ -29,6 +29,7 @@ One scan; the events meet once, aggregated per key and window, and everything af
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -59,15 +60,21 @@ def fairness(
 
 
 def judged(
-    cells: DataFrame, window_us: int, quantum: int = 1, gaps: list[Gap] | None = None
+    cells: DataFrame,
+    window_us: int,
+    quantum: int = 1,
+    gaps: list[Gap] | None = None,
+    rings: Sequence[str] = RING,
 ) -> DataFrame:
-    """The same of cells that are known already."""
+    """The same of cells that are known already; `rings` may keep more apart than queues."""
     # Always true. Spark leaves out columns nobody asks for, and would then not see that all uses of
     # the cells are of the same rows: it would read the events once for each.
     cells = cells.where(fn.hash(*cells.columns) >= fn.lit(-(1 << 31)))
-    rings = _rings(cells, touched(cells.sparkSession, gaps, window_us) if gaps else None)
-    ring = Window.partitionBy(*RING, "window")
-    shares = _present(cells, rings, window_us).transform(_fair_share, ring)
+    handed_out = _handed_out(
+        cells, touched(cells.sparkSession, gaps, window_us) if gaps else None, rings
+    )
+    ring = Window.partitionBy(*rings, "window")
+    shares = _present(cells, handed_out, window_us, rings).transform(_fair_share, ring)
     got_most = fn.col("delivered") / fn.col("lightest")
     got_least = fn.col("delivered") / fn.col("heaviest")
     stretches = fn.col("stretches") + fn.col("weight_changes")
@@ -101,7 +108,7 @@ def judged(
         .when(~fn.col("held.tells"), LITTLE)
     )
     return found.withColumn("unjudged", unjudged).select(
-        *RING,
+        *rings,
         fn.timestamp_micros(fn.col("window") * window_us).alias("window_start"),
         "fairness_key",
         "weight",
@@ -138,10 +145,10 @@ def _jain(ring: WindowSpec) -> Column:
     return fn.try_divide(fn.sum("ratio").over(ring) ** 2, fn.count("ratio").over(ring) * squares)
 
 
-def by_key(shares: DataFrame) -> DataFrame:
+def by_key(shares: DataFrame, time: Sequence[str] = ()) -> DataFrame:
     """One row per queue and key: what it got, and for how long that could be judged."""
     return (
-        shares.groupBy("broker", "queue", "fairness_key")
+        shares.groupBy("broker", "queue", "fairness_key", *time)
         .agg(
             fn.sum("delivered").alias("delivered"),
             fn.round(fn.sum("fair_share"), 3).alias("fair_share"),
@@ -213,14 +220,14 @@ def _verdict() -> Column:
     )
 
 
-def _rings(cells: DataFrame, doubtful: DataFrame | None) -> DataFrame:
+def _handed_out(cells: DataFrame, doubtful: DataFrame | None, rings: Sequence[str]) -> DataFrame:
     """Each queue's windows: what was handed out, and the number of each that is not idle."""
-    in_order = Window.partitionBy(*RING).orderBy("window")
+    in_order = Window.partitionBy(*rings).orderBy("window")
     busy = (fn.col("of_window") > 0).cast("int")
     # The queue's own count tells when rows are missing that no gap tells of.
     counted = fn.col("of_window") == fn.col("position_last") - fn.col("position_first")
     found = (
-        cells.groupBy(*RING, "window")
+        cells.groupBy(*rings, "window")
         .agg(
             fn.sum("delivered").alias("of_window"),
             fn.min("position_first").alias("position_first"),
@@ -228,7 +235,7 @@ def _rings(cells: DataFrame, doubtful: DataFrame | None) -> DataFrame:
         )
         .withColumn("busy", busy)
         .withColumn("number", fn.sum("busy").over(in_order))
-        .withColumn("numbers", fn.sum("busy").over(Window.partitionBy(*RING)))
+        .withColumn("numbers", fn.sum("busy").over(Window.partitionBy(*rings)))
         .withColumn("incomplete", ~counted)
     )
     if doubtful is None:
@@ -243,9 +250,11 @@ def _rings(cells: DataFrame, doubtful: DataFrame | None) -> DataFrame:
     )
 
 
-def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
+def _present(
+    cells: DataFrame, handed_out: DataFrame, window_us: int, rings: Sequence[str]
+) -> DataFrame:
     """A row for every window a key was in the ring, those without events of its own included."""
-    in_order = Window.partitionBy(*RING, "fairness_key").orderBy("window")
+    in_order = Window.partitionBy(*rings, "fairness_key").orderBy("window")
     until_now = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
 
@@ -256,9 +265,9 @@ def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
         latest("weight_end", until_now), latest("weight_told", until_now),
         latest("weight_served", until_now), fn.lit(1),
     )  # fmt: skip
-    of_ring = rings.select(*RING, "window", "busy", "number", "numbers")
+    of_ring = handed_out.select(*rings, "window", "busy", "number", "numbers")
     known = (
-        cells.join(fn.broadcast(of_ring), [*RING, "window"])
+        cells.join(fn.broadcast(of_ring), [*rings, "window"])
         .withColumn("is_first", fn.row_number().over(in_order) == 1)
         .withColumn("weight", fn.greatest(weight, fn.lit(1)))
         .withColumn("weight_start", fn.coalesce(latest("weight_end", before), fn.col("weight")))
@@ -266,6 +275,7 @@ def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
         .withColumn("silent_to", fn.coalesce("silent_to", "numbers"))
         .withColumnRenamed("number", "own_number")
     )
+    busy_ones = handed_out.where("busy = 1").drop("busy", "numbers")
     number, nothing = fn.col("own_number"), fn.array().cast("array<bigint>")
     own = fn.when(fn.col("busy") == 1, fn.array(number)).otherwise(nothing)
     after = fn.when(
@@ -280,7 +290,7 @@ def _present(cells: DataFrame, rings: DataFrame, window_us: int) -> DataFrame:
     spread = (
         known.drop("window", "position_first", "position_last", "numbers")
         .withColumn("number", fn.explode(fn.concat(own, after, earlier)))
-        .join(fn.broadcast(rings.where("busy = 1").drop("busy", "numbers")), [*RING, "number"])
+        .join(fn.broadcast(busy_ones), [*rings, "number"])
     )
     is_own = (fn.col("number") == number) & (fn.col("busy") == 1)
     earlier_than = fn.col("number") < number

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as fn
 
 from fila.spark.charts import Panel, share_over_time
-from fila.spark.fairness import by_key, fairness, summary
-from fila.spark.gaps import Gap
+from fila.spark.fairness import by_key, summary
 from fila.spark.page import figure
 from fila.spark.report import Report, count_of, table_of
 
@@ -30,15 +29,10 @@ _QUEUE: Final = ("broker", "queue")
 
 
 def fairness_report(
-    events: DataFrame,
-    window_s: float,
-    quantum: int,
-    start: Any = None,
-    gaps: list[Gap] | None = None,
-    top: int = 20,
+    shares: DataFrame, window_s: float, quantum: int, start: Any = None, top: int = 20
 ) -> Report:
-    """`start` hides windows that were read only to know what keys held before it."""
-    shares = fairness(events, window_s, quantum, gaps)
+    """Of what `fairness` found. `start` hides windows that were read only to know what keys held
+    before it."""
     if start is not None:
         shares = shares.where(fn.col("window_start") >= fn.lit(start))
     shares = shares.persist()

@@ -50,6 +50,23 @@ def funnel(events: DataFrame, by_key: bool = True, queue: str = "") -> DataFrame
         .groupBy(*group)
         .agg(*steps, _count(first).alias("first_deliveries"))
     )
+    return _told(found, group)
+
+
+def funnel_of_cells(cells: DataFrame, by_key: bool = True) -> DataFrame:
+    """The same of what is known as cells, which count where a message came from already."""
+    group = ["broker", "queue", "fairness_key"] if by_key else ["broker", "queue"]
+    counted = (*STEPS, "first_deliveries")
+    found = (
+        cells.where("queue != ''")
+        .groupBy(*group)
+        .agg(*[fn.coalesce(fn.sum(name), fn.lit(0)).alias(name) for name in counted])
+        .where(" + ".join(STEPS) + " > 0")
+    )
+    return _told(found, group)
+
+
+def _told(found: DataFrame, group: list[str]) -> DataFrame:
     failed = fn.col("nacked") + fn.col("expired")
     return found.select(
         *group,

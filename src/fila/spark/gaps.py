@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FOR_EVER_US: Final = (1 << 62) - 1
+_ROUND_US: Final = 500_000  # rows of one round of snapshots are not so far apart; rounds are
+_PAUSE_US: Final = 900_000  # between two snapshots there is a second at least
 
 
 class Gap(NamedTuple):
@@ -52,13 +54,38 @@ def gaps_of(events: DataFrame) -> list[Gap]:
         .collect()
     ):
         snapshots.setdefault((row["broker"], row["epoch"]), []).append(row["at_us"])
+    runs = {place: _runs(times) for place, times in snapshots.items()}
     found = []
     for broker, epoch, _, start_us, end_us, lost in rows:
-        taken = snapshots.get((broker, epoch), [])
-        at = bisect_left(taken, end_us)
-        known_us = taken[at] if at < len(taken) else _FOR_EVER_US
+        taken = runs.get((broker, epoch), [])
+        at = bisect_left(taken, (end_us,))
+        known_us = taken[at][1] if at < len(taken) else _FOR_EVER_US
         found.append(Gap(broker, epoch, start_us, end_us, known_us, lost))
     return found
+
+
+def _runs(times: list[int]) -> list[tuple[int, ...]]:
+    """When each snapshot began and ended: its keys are told of some at a time."""
+    runs: list[tuple[int, ...]] = []
+    for at_us in times:
+        if runs and at_us - runs[-1][1] < _PAUSE_US:
+            runs[-1] = (runs[-1][0], at_us)
+        else:
+            runs.append((at_us, at_us))
+    return runs
+
+
+def _rounds(taken: list[int]) -> tuple[list[int], list[int]]:
+    """When rounds of snapshots began and ended: a round of many keys takes several turns, and what
+    all keys hold is known when one is over that began after the loss."""
+    begun: list[int] = []
+    ended: list[int] = []
+    for at_us in taken:
+        if not ended or at_us - ended[-1] > _ROUND_US:
+            begun.append(at_us)
+            ended.append(at_us)
+        ended[-1] = at_us
+    return begun, ended
 
 
 def touched(spark: SparkSession, gaps: list[Gap], window_us: int) -> DataFrame:

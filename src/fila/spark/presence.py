@@ -35,7 +35,7 @@ RING: Final = ("broker", "epoch", "queue")  # a restart begins another
 CELL: Final = (*RING, "fairness_key", "window")
 # The weight of the newest message is its key's. A broker's own word for it is not taken: it is what
 # the verdict is about.
-_WEIGHING: Final = ("enqueued", "redriven", "dead_lettered")
+WEIGHING: Final = ("enqueued", "redriven", "dead_lettered")
 
 SUMS: Final = ("delivered", "joins", "weight_changes", "positions", "ready_us")
 MINS: Final = ("position_first", "first_seq", "weight_min")
@@ -59,7 +59,7 @@ def presence(events: DataFrame, window_us: int) -> DataFrame:
     ts_us = fn.unix_micros("ts")
     # Never null, and known not to be: joins add no filter of their own to the scan.
     window = fn.coalesce(fn.floor(ts_us / fn.lit(window_us)).cast("long"), fn.lit(0))
-    weighing = fn.when(event.isin(*_WEIGHING), seq)
+    weighing = fn.when(event.isin(*WEIGHING), seq)
     serving = fn.when(event == "delivered", seq)
     telling = fn.when(event == "snapshot", seq)
     weight = fn.col("weight")

@@ -17,9 +17,8 @@ from fila.spark import delays as delaying
 from fila.spark import whatif as replaying
 from fila.spark.charts import Bar, percentile_dots, stacked_bars
 from fila.spark.errors import errors
-from fila.spark.funnel import funnel
 from fila.spark.gaps import Gap
-from fila.spark.latency import PERCENTILES, latency
+from fila.spark.latency import PERCENTILES
 from fila.spark.page import figure
 from fila.spark.report import Report, Table, count_of, table_of
 
@@ -44,8 +43,13 @@ _PART_COLOURS: Final = {
 }  # fmt: skip
 
 
-def delays_report(events: DataFrame, top: int, key: str) -> Report:
-    slow = delaying.delays(events, top, key).persist()
+def delays_report(events: DataFrame, top: int, key: str, cells: DataFrame | None = None) -> Report:
+    """Waits from `cells` where there are any; who was served meanwhile, events alone can tell."""
+    slow = (
+        delaying.delays(events, top, key)
+        if cells is None
+        else delaying.delays_of_cells(cells, top, key)
+    ).persist()
     short = table_of(slow, "delays")
     meanwhile = _meanwhile(table_of(delaying.served_meanwhile(events, slow), "served").documents())
     report = Report("delays", "Why did tenants wait?", frame=slow, rows=short)
@@ -91,9 +95,12 @@ def _meanwhile(rows: list[dict[str, Any]]) -> Table:
     return Table("served_meanwhile", columns, told, "Who was served while they waited for a turn:")
 
 
-def latency_report(events: DataFrame) -> Report:
-    frame = latency(events).persist()
+def latency_report(found: DataFrame, exact: bool = True) -> Report:
+    """Of `latency`, or of what cells tell."""
+    frame = found.persist()
     rows, cut = _shown(frame, "latency")
+    if not exact:
+        cut = ["Percentiles are of the tables' histograms: within 1.6 %.", *cut]
     said = [
         "wait: from being stored, or stored again, to being handed to a consumer. age: since the "
         "message was first enqueued, earlier attempts included. Milliseconds.",
@@ -111,16 +118,16 @@ def latency_report(events: DataFrame) -> Report:
     return report
 
 
-def funnel_report(events: DataFrame, by_key: bool, queue: str = "") -> Report:
-    frame = funnel(events, by_key, queue).persist()
-    found, cut = _shown(frame, "funnel")
+def funnel_report(found: DataFrame) -> Report:
+    frame = found.persist()
+    rows, cut = _shown(frame, "funnel")
     said = [
         "Counted where a message came from: dead_lettered with the queue that gave it up, redriven "
         "with the dead-letter queue. Percentages are of deliveries; dead_percent of messages that "
         "were delivered a first time.",
         *cut,
     ]
-    return Report("funnel", "What became of them?", said, [found], frame=frame)
+    return Report("funnel", "What became of them?", said, [rows], frame=frame)
 
 
 def errors_report(events: DataFrame, top: int) -> Report:

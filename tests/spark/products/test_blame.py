@@ -37,6 +37,7 @@ def message_by_message(rows: list[tuple[Any, ...]]) -> dict[tuple[int, str, str]
     for at, (us, key, ready, turn, consumer, judged) in enumerate(rows):
         if not judged:
             continue
+        ready = max(ready, (us // MINUTE_US - 1) * MINUTE_US)  # no further back than a minute
         since_ready = [one for one in range(at) if rows[one][0] >= ready]
         own = [one for one in range(at) if rows[one][1] == key]
         since_head = [one for one in since_ready if not own or one > own[-1]]

@@ -42,8 +42,8 @@ class Scenario:
             self._work(seconds)
             self.runs[epoch] = self._events
             self._turns = self._turns.restart(after_ns=3 * SECOND)
-        # A sign of life later on, so that every window above is over; not in the books.
-        self._turns.wait(20 * SECOND)
+        # A sign of life later on, so that every period above is over; not in the books.
+        self._turns.wait(320 * SECOND)
         self._events = []
         self._snapshot()
         self._last = self._events
@@ -139,7 +139,7 @@ class Scenario:
     def _snapshot(self) -> None:
         turns = self._turns
         turns.driven.begin(turns.now)
-        turns.machine.record_snapshot(10_000)
+        list(turns.machine.record_snapshot(10_000))
         turns.driven.end()
         self._events += turns.trail.expand()
 

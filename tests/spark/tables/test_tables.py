@@ -10,11 +10,15 @@ import pytest
 from pyspark.sql import functions as fn
 
 from fila.spark.events import read_events
+from fila.spark.products.capacity import capacity
+from fila.spark.products.chargeback import chargeback
+from fila.spark.products.slo import slo
 from fila.spark.tables.cells import CELL, COUNTED, PARTS
 from fila.spark.tables.commits import CommitLog
+from fila.spark.tables.schemas import carry_schema, schemas
 from fila.spark.tables.store import ParquetStore
 from tests.spark.tables.conftest import fill, rows
-from tests.spark.tables.scenario import Scenario
+from tests.spark.tables.scenario import BROKER, Scenario
 
 
 def same(one, other) -> bool:
@@ -80,7 +84,7 @@ def test_the_same_record_in_small_batches_gives_the_same_tables(
     assert last is not None and of_whole is not None
     assert last.batch >= 2
     assert last.reached == of_whole.reached
-    for table in ("events", "facts"):
+    for table in schemas():
         assert same(rows(pieces, table), rows(whole, table)), table
 
 
@@ -91,9 +95,9 @@ class Killed(Exception):  # noqa: N818
 def test_a_job_that_dies_anywhere_in_a_batch_goes_on_where_it_was(
     spark, record: Path, whole: ParquetStore, tmp_path: Path, monkeypatch
 ) -> None:
-    """After the events, after the facts, after the state, before and after the commit."""
+    """After the events, the facts, the state and the products, before and after the commit."""
     tables = tmp_path / "tables"
-    deaths = ["facts", "cells", "carry", "add", "added"]
+    deaths = ["facts", "carry", "blame", "habits", "add", "added"]
     steps = iter(deaths)
     dying = next(steps)
 
@@ -126,10 +130,41 @@ def test_a_job_that_dies_anywhere_in_a_batch_goes_on_where_it_was(
             fill(spark, record, tables, events_max=3_000)
         assert dying != death
     store = fill(spark, record, tables, events_max=3_000)
-    for table in ("events", "facts"):
+    for table in schemas():
         assert same(rows(store, table), rows(whole, table)), table
         stored = {one.path for one in store.place.files(table)}
         assert stored == {one.path for one in store.contents().of(table)}  # nothing was left over
+
+
+def test_products_are_what_their_functions_say_of_the_periods_that_are_over(
+    spark, record: Path, whole: ParquetStore
+) -> None:
+    last = whole.contents().last
+    assert last is not None
+    over = f"window < {last.details['products'][BROKER]}"
+    facts = rows(whole, "facts").where(over)
+    assert same(rows(whole, "slo").drop("date", "hour"), slo(facts))
+    charged = chargeback(facts, 30, "period_start")
+    assert same(rows(whole, "chargeback").drop("date", "hour"), charged)
+    nobody = spark.createDataFrame([], carry_schema())
+    everything = capacity(rows(whole, "facts"), nobody)
+    assert same(rows(whole, "capacity").drop("date", "hour"), everything)
+    # Those of the verdict, and what is blamed, add up to what was handed out and waited for.
+    told = rows(whole, "fairness").groupBy("queue").agg(fn.sum("delivered").alias("delivered"))
+    handed_out = facts.where("delivered > 0").groupBy("queue").agg(
+        fn.sum("delivered").alias("delivered")
+    )  # fmt: skip
+    assert same(told, handed_out)
+    by_key = ("epoch", "queue", "fairness_key")
+    blamed = rows(whole, "blame").groupBy(*by_key).agg(
+        fn.sum("turn_us").alias("turn_us"), fn.sum("consumer_us").alias("consumer_us")
+    )  # fmt: skip
+    waited = facts.groupBy(*by_key).agg(
+        fn.sum("wait_turn_us").alias("waited"), fn.sum("wait_no_consumer_us").alias("stalled")
+    )
+    both = waited.join(blamed, [*by_key], "left").na.fill(0)
+    assert both.where("abs(turn_us - waited) > 1000 or abs(consumer_us - stalled) > 1000").isEmpty()
+    assert not blamed.isEmpty()
 
 
 def test_tables_and_a_checkpoint_that_do_not_belong_together_are_refused(

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
-from fila.journal import files
+from fila.journal import files, manifest
+from fila.journal.manifest import Hour, ShippedPart
+from fila.journal.places import ShippedPlace, filesystem
 from fila.spark.journal_source.offsets import Run
 
 EVENTS = "events"
@@ -48,16 +49,6 @@ def pieces(roots: tuple[str, ...], hot_tail: bool = True) -> list[Piece]:
             found += _hot(Path(root))
         found += _sealed(Path(root))
     return found
-
-
-def filesystem(place: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it."""
-    if "://" not in place:
-        return fs.LocalFileSystem(), place
-    scheme = urlsplit(place).scheme
-    if scheme in ("s3a", "s3n"):  # Hadoop's names
-        place = "s3" + place[len(scheme) :]
-    return fs.FileSystem.from_uri(place)  # type: ignore[no-any-return]
 
 
 def hot_batches(path: str) -> Iterator[Any]:
@@ -105,6 +96,33 @@ def _sealed(root: Path) -> list[Piece]:
 
 
 def _stored(root: str) -> list[Piece]:
+    """Of a store its manifest tells; one that has none is listed."""
+    place = ShippedPlace(root)
+    found = [
+        Piece(
+            broker, part.epoch, part.first, part.last, f"{place.address}/{part.path}", False,
+            part.at_ms / 1e3,
+        )
+        for broker in manifest.brokers(place)
+        for hour in manifest.read_broker(place, broker).hours
+        for part in _parts(place, broker, hour)
+    ]  # fmt: skip
+    return found or _listed(root)
+
+
+# By store, broker and hour what was read of the manifest: an hour that is over never changes.
+_known: dict[tuple[str, str, str], tuple[Hour, list[ShippedPart]]] = {}
+
+
+def _parts(place: ShippedPlace, broker: str, hour: Hour) -> list[ShippedPart]:
+    name = (place.address, broker, hour.hour)
+    known = _known.get(name)
+    if known is None or known[0] != hour:
+        known = _known[name] = (hour, manifest.read_hour(place, broker, hour.hour))
+    return known[1]
+
+
+def _listed(root: str) -> list[Piece]:
     system, path = filesystem(root)
     scheme = root.partition("://")[0]
     selector = fs.FileSelector(f"{path.rstrip('/')}/{EVENTS}", allow_not_found=True, recursive=True)

@@ -19,9 +19,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from fila.journal.columns import events_batch
+from fila.journal.places import filesystem
 from fila.journal.recovery import gap_event
 from fila.spark.journal_source.frontier import Slice, slices
-from fila.spark.journal_source.inventory import filesystem, hot_batches, pieces
+from fila.spark.journal_source.inventory import hot_batches, pieces
 from fila.spark.journal_source.offsets import Position
 
 BATCH_ROWS: Final = 32_768

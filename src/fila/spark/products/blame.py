@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,7 +54,8 @@ def blame(deliveries: DataFrame, judged: str = "true") -> DataFrame:
     dealt = found.groupBy("broker", "epoch", "queue").applyInArrow(dealt_out, SCHEMA)
     return dealt.selectExpr(
         "broker", "epoch", "queue", f"timestamp_micros(minute_number * {_MINUTE_US}) as minute",
-        "fairness_key", "blamed_key", "turn_us", "consumer_us",
+        "fairness_key", "blamed_key", "round(turn_us, 3) as turn_us",
+        "round(consumer_us, 3) as consumer_us",
     )  # fmt: skip
 
 
@@ -61,14 +63,17 @@ def dealt_out(table: Any) -> Any:
     """The rows of one queue, from its deliveries in any order."""
     table = table.sort_by("seq")
     names = table["fairness_key"].combine_chunks().dictionary_encode()
-    keys = names.indices.to_numpy(zero_copy_only=False)
-    dictionary = names.dictionary.to_pylist()
+    # Numbered in order: the same rows whatever came before them.
+    order = pc.sort_indices(names.dictionary)
+    dictionary = names.dictionary.take(order).to_pylist()
+    keys = np.argsort(order.to_numpy())[names.indices.to_numpy(zero_copy_only=False)]
     us, ready, turn, consumer, minute = (
         table[name].to_numpy() for name in ("us", "ready_us", "turn_us", "consumer_us", "minute")
     )
     judged = table["judged"].to_numpy()
     place = np.arange(len(us))
-    began = np.searchsorted(us, ready)  # the first delivery since each message was ready
+    # The first delivery since each message was ready, as far as is looked back.
+    began = np.searchsorted(us, np.maximum(ready, minute * _MINUTE_US - LOOK_BACK_S * 1_000_000))
     headed = np.maximum(began, _previous(keys) + 1)
     rows: list[tuple[Any, ...]] = []
     own = tuple(table[name][0].as_py() for name in ("broker", "epoch", "queue")) if len(us) else ()

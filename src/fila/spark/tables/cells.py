@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as fn
 
+from fila.spark.presence import WEIGHING
 from fila.spark.tables.counted_times import count_times
 from fila.spark.tables.histogram import TYPE, added
 
@@ -57,17 +58,28 @@ SUMS: Final = (
     "joined",
     "left",
     "lost",
+    # Who was in the ring, for the verdict (`spark.presence`).
+    "joins",
+    "weight_changes",
+    "positions",
+    "ready_us",
 )
-MAXES: Final = ("wait_max_us", "age_max_us", "last_us", "last_seq")
-MINS: Final = ("first_seq",)
+MAXES: Final = ("wait_max_us", "age_max_us", "last_us", "last_seq", "position_last", "weight_max")
+MINS: Final = ("first_seq", "ring_seq", "position_first", "weight_min")
+# What the first event of the key itself says; `ring_seq` is its number.
+FIRSTS: Final = ("in_before", "ready_first")
 # What the last event of its kind says: a value and the event's number.
-LASTS: Final = ("pending", "eligible", "weight", "leased", "delivered_at")
+LASTS: Final = (
+    "pending", "eligible", "weight", "leased", "delivered_at", "weight_end", "weight_served",
+    "weight_told",
+)  # fmt: skip
 
 COLUMNS: Final = (
     *CELL,
     *SUMS,
     *MAXES,
     *MINS,
+    *FIRSTS,
     *[name for last in LASTS for name in (last, f"{last}_seq")],
     "histogram",
 )
@@ -97,6 +109,7 @@ def _merging() -> list[str]:
         *[f"sum({one}) as {one}" for one in SUMS],
         *[f"max({one}) as {one}" for one in (*MAXES, *[f"{one}_seq" for one in LASTS])],
         *[f"min({one}) as {one}" for one in MINS],
+        *[f"min_by({one}, ring_seq) as {one}" for one in FIRSTS],
         *lasts,
     ]
 
@@ -107,7 +120,8 @@ def _sums(events: DataFrame) -> DataFrame:
         events.selectExpr(
             *RUN, "queue", f"{key} as fairness_key", "event", "events", "seq", "attempt",
             "payload_bytes", *[f"wait_{part}_us" for part in PARTS], "key_pending", "key_eligible",
-            "weight", "key_leased", "unix_micros(ts) as us", f"{window_of('ts')} as window",
+            "weight", "key_leased", "queue_delivered", "coalesce(ring_delta, 0) as ring_delta",
+            "unix_micros(ts) as us", f"{window_of('ts')} as window",
             "unix_micros(ts) - unix_micros(since) as wait_us",
             "unix_micros(ts) - unix_micros(enqueued_at) as age_us",
             f"if(event in {MOVES}, coalesce(source_queue, ''), '') as moved_from",
@@ -130,6 +144,11 @@ def _summing() -> list[str]:
     end = f"(window + 1) * {WINDOW_US}"
     of_key = "fairness_key != ''"
     weighing = "event in ('enqueued', 'redriven', 'dead_lettered', 'weight_changed', 'snapshot')"
+    # As `spark.presence` has it.
+    of_ring = "(fairness_key != '' and queue != '')"
+    arriving = f"({of_ring} and event in {WEIGHING})"
+    in_ring = "cast(coalesce(key_eligible > 0, true) as int)"
+    ring_seq = f"if({of_ring}, seq, null)"
     sums = {
         **{name: f"if(event = '{name}', events, null)" for name in COUNTED},
         "first_deliveries": f"if({delivered} and attempt = 0, events, null)",
@@ -144,6 +163,10 @@ def _summing() -> list[str]:
         "joined": "if(event = 'consumer_joined', events, null)",
         "left": "if(event = 'consumer_left', events, null)",
         "lost": "if(event = 'journal_gap', events, null)",
+        "joins": f"if({of_ring} and ring_delta = 1, 1, null)",
+        "weight_changes": f"if({of_ring} and event = 'weight_changed', 1, null)",
+        "positions": f"if({of_ring}, -ring_delta * queue_delivered, null)",
+        "ready_us": f"if({of_ring}, -ring_delta * (us - window * {WINDOW_US}), null)",
     }  # fmt: skip
     lasts = {
         "pending": ("key_pending", of_key),
@@ -151,6 +174,9 @@ def _summing() -> list[str]:
         "weight": ("weight", f"{of_key} and {weighing}"),
         "leased": ("key_leased", "event = 'snapshot'"),
         "delivered_at": ("us", delivered),
+        "weight_end": ("weight", arriving),
+        "weight_served": ("weight", f"{of_ring} and {delivered}"),
+        "weight_told": ("weight", f"{of_ring} and event = 'snapshot'"),
     }
     return [
         *[f"sum({value}) as {name}" for name, value in sums.items()],
@@ -159,6 +185,13 @@ def _summing() -> list[str]:
         "max(us) as last_us",
         "max(seq) as last_seq",
         "min(seq) as first_seq",
+        f"max(if({of_ring}, queue_delivered, null)) as position_last",
+        f"min(if({of_ring}, queue_delivered - cast({delivered} as int), null)) as position_first",
+        f"min(if({arriving}, weight, null)) as weight_min",
+        f"max(if({arriving}, weight, null)) as weight_max",
+        f"min({ring_seq}) as ring_seq",
+        f"min_by({in_ring} - ring_delta, {ring_seq}) as in_before",
+        f"min_by(coalesce(key_eligible, key_pending), {ring_seq}) as ready_first",
         *[f"max_by({one}, if({when}, seq, null)) as {name}" for name, (one, when) in lasts.items()],
         *[f"max(if({when}, seq, null)) as {name}_seq" for name, (_, when) in lasts.items()],
     ]

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from fila.spark.tables.place import Place
 
 FOLDER: Final = "_commits"
-VERSION: Final = 1
+VERSION: Final = 2  # 2: facts tell who was in the ring
 _BATCH: Final = "batch-"
 _CHANGE: Final = "change-"
 _UPTO: Final = "upto-"
@@ -169,6 +169,12 @@ class CommitLog:
             raise TablesError(
                 f"the tables in {self._place.root} were written by a newer Fila "
                 f"(version {found['version']}, this one knows {VERSION}): use that one"
+            )
+        if found["version"] < VERSION:
+            raise TablesError(
+                f"the tables in {self._place.root} were written by an older Fila, and their facts "
+                "lack what reports ask for: begin in an empty folder (`fila pipeline run --tables "
+                "…`), and the journal is read again"
             )
         return found
 

@@ -10,15 +10,28 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as fn
 
+from fila.spark.products.anomalies import HABIT, remembered
+from fila.spark.products.capacity import capacity
+from fila.spark.products.slo import DEFAULT, Objective
+from fila.spark.tables import products
 from fila.spark.tables.cells import RUN, cells
-from fila.spark.tables.commits import Commit, TableFile, TablesError
+from fila.spark.tables.commits import Commit, Contents, TableFile, TablesError
 from fila.spark.tables.facts import ENDS_SCHEMA, carried, closing, facts, parted
-from fila.spark.tables.schemas import EVENTS, FACTS, ORDER, TIME, carry_schema, cells_schema
+from fila.spark.tables.schemas import (
+    CAPACITY,
+    EVENTS,
+    FACTS,
+    ORDER,
+    TIME,
+    carry_schema,
+    cells_schema,
+    habit_schema,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,9 +46,13 @@ class TableJob:
     """What Spark calls for every micro-batch."""
 
     def __init__(
-        self, store: ParquetStore, told: Callable[[Commit], None] = lambda commit: None
+        self,
+        store: ParquetStore,
+        told: Callable[[Commit], None] = lambda commit: None,
+        objectives: Sequence[Objective] = DEFAULT,
     ) -> None:
         self._store = store
+        self._objectives = objectives
         self._told = told  # when a batch is committed
         self._last = store.log.last()
         self._query = ""
@@ -55,15 +72,17 @@ class TableJob:
             reached = {**(before.reached if before else {}), **_reached(found)}
             commit = Commit(number, self._query, list(files), _recent(reached))
             commit.events = sum(one.rows for one in files)
-            self._close(commit, found, carry, closing(reached))
+            ends = closing(reached)
+            self._close(commit, found, carry, ends)
         finally:
             found.unpersist()
+        self._products(commit, before, ends)
         commit.details["events_ms"] = round((wrote - began) * 1_000)
         commit.took_ms = round((time.monotonic() - began) * 1_000)
         commit.at_ms = round(time.time() * 1_000)
         store.log.add(commit)
         self._last = commit
-        store.place.remove(f"_state/b{number - _STATES_KEPT:010d}")
+        self._forget(before, commit)
         self._told(commit)
 
     def _close(
@@ -77,14 +96,48 @@ class TableJob:
         made = facts(over, carry).persist()
         try:
             commit.files += self._write(FACTS, made, number)
+            commit.files += self._write(CAPACITY, capacity(made, carry), number)
             commit.state = f"_state/b{number:010d}"
             store.write_state("cells", still_open.coalesce(1), number)
             store.write_state("carry", carried(made, carry, limits).coalesce(1), number)
         finally:
             made.unpersist()
 
+    def _products(self, commit: Commit, before: Commit | None, ends: dict[str, int]) -> None:
+        """Products of the periods that are over by now; what is done of them is in the commit."""
+        store, number = self._store, commit.batch
+        done = dict(before.details.get("products", {})) if before else {}
+        path = before.details.get("habits", "") if before else ""
+        spans = products.due(done, ends)
+        if spans:
+            began = time.monotonic()
+            files = [*store.contents().files, *commit.files]
+            bounds = products.bounds_us(spans, _first_us(files))
+            facts, events = (
+                store.read(table, Contents(files, None).of(table, *bounds))
+                for table in (FACTS, EVENTS)
+            )
+            known = store.read_state(path, habit_schema()) if path else store.frame([], HABIT)
+            made, after = products.made_of(facts, events, known, spans, self._objectives)
+            for table, rows in made.items():
+                commit.files += self._write(table, rows, number)
+            path = store.write_state("habits", remembered(after).coalesce(1), number)
+            done |= {one.broker: one.stop for one in spans}
+            commit.details["products_ms"] = round((time.monotonic() - began) * 1_000)
+        commit.details |= {"products": done, "habits": path}
+
     def _write(self, table: str, rows: DataFrame, number: int) -> list[TableFile]:
         return self._store.write(table, rows, number, TIME[table], ORDER[table])
+
+    def _forget(self, before: Commit | None, commit: Commit) -> None:
+        """Remove the state that no commit needs: of older batches, but for habits that still
+        hold."""
+        old = f"_state/b{commit.batch - _STATES_KEPT:010d}"
+        held = commit.details["habits"].rpartition("/")[0]
+        left = before.details.get("habits", "").rpartition("/")[0] if before else ""
+        for path in {old, left} - {held, ""}:
+            if path <= old:
+                self._store.place.remove(path)
 
     def _state(self, before: Commit | None) -> tuple[DataFrame | None, DataFrame]:
         store = self._store
@@ -121,6 +174,11 @@ class TableJob:
                 "begin in an empty folder"
             )
         return number <= last.batch
+
+
+def _first_us(files: list[TableFile]) -> int:
+    """When the tables begin."""
+    return min((one.first_us for one in files if one.table == FACTS), default=0)
 
 
 def _reached(found: DataFrame) -> dict[str, tuple[int, int]]:

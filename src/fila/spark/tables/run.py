@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fila.spark import register
+from fila.spark.products.slo import DEFAULT, Objective
 from fila.spark.tables.commits import Commit, TablesError
 from fila.spark.tables.job import CHECKPOINT, TableJob
 from fila.spark.tables.schemas import schemas
@@ -50,6 +52,7 @@ class Asked(NamedTuple):
     events_max: int = 1_000_000
     late_s: float = 600.0
     hot_tail: bool = True
+    objectives: tuple[Objective, ...] = DEFAULT
 
 
 Told = Callable[[Commit], None]
@@ -66,12 +69,14 @@ def run(spark: SparkSession, asked: Asked, told: Told = lambda commit: None) -> 
             told(commit)
 
         while True:
-            query = start(spark, asked, done)
+            query = None
             try:
+                query = start(spark, asked, done)
                 query.awaitTermination()
                 return
             except KeyboardInterrupt:
-                query.stop()
+                if query is not None:
+                    query.stop()
                 raise
             except Exception as error:
                 said = _SAID.search(str(error))
@@ -85,6 +90,8 @@ def run(spark: SparkSession, asked: Asked, told: Told = lambda commit: None) -> 
 
 def start(spark: SparkSession, asked: Asked, told: Told = lambda commit: None) -> StreamingQuery:
     """The stream from the journals into the tables, running."""
+    # Spark looks once for sources that are installed; if that fails, it never finds any.
+    register(spark)
     store = ParquetStore(spark, asked.tables, schemas())
     source = (
         spark.readStream.format("fila-journal")
@@ -96,7 +103,7 @@ def start(spark: SparkSession, asked: Asked, told: Told = lambda commit: None) -
     )
     writer = (
         source.writeStream.queryName("fila pipeline")
-        .foreachBatch(TableJob(store, told))
+        .foreachBatch(TableJob(store, told, asked.objectives))
         .option("checkpointLocation", store.place.address(CHECKPOINT))
     )
     if asked.available_now:
