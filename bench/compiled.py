@@ -153,8 +153,9 @@ class _Worker:
 def _work(what: str, keys: int) -> None:
     from bench.lifecycle import ALL_IN_MEMORY, BATCH, Lifecycle, NullStore
     from fila.core import delivery
+    from fila.server.collector import collect_little
 
-    gc.set_threshold(100_000, 20, 50)
+    collect_little()
     backlog = max(2 * keys, 2_000)
     with tempfile.TemporaryDirectory(prefix="fila-bench-") as place:
         if what == "wire":

@@ -24,6 +24,7 @@ from bench.fifo import FifoLifecycle
 from bench.lifecycle import ALL_IN_MEMORY, BATCH, Lifecycle, NullStore
 from bench.record import Findings, Row, Target
 from fila.core.settings import Settings
+from fila.server.collector import collect_little
 from fila.storage.contract import Store
 from fila.storage.rocks import RocksStore
 
@@ -143,5 +144,5 @@ def _ratio(ours: list[int], theirs: list[int]) -> tuple[float, float, float]:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(100_000, 20, 50)  # as the server does
+    collect_little()
     sys.exit(0 if command.main("drr", run) else 1)

@@ -10,7 +10,6 @@ the same messages in the core and RocksDB, in turns in one process.
 
 from __future__ import annotations
 
-import gc
 import statistics
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from bench.lifecycle import BATCH, Lifecycle
 from bench.record import Findings, Row, Target
 from fila.hooks.contract import HookSettings
 from fila.hooks.policy import LuaHooks
+from fila.server.collector import collect_little
 from fila.storage.rocks import RocksStore
 
 SINGLE_P99_US = 50.0
@@ -217,7 +217,7 @@ def _us(ns: float) -> float:
 
 
 def main() -> int:
-    gc.set_threshold(100_000, 20, 50)  # as the server does
+    collect_little()
     met = command.main("hooks", run)
     return 0 if met else 1
 

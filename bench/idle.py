@@ -27,6 +27,7 @@ from bench.system.crew import Crew, race
 from bench.system.lab import KIB, Lab, raw
 from bench.system.measure import FULL, SHORT
 from fila.core.rows import MESSAGES
+from fila.server.collector import collect_little
 from fila.storage.rocks import RocksStore
 
 IDLE_BYTES = 250_000_000
@@ -178,5 +179,5 @@ def _settle(pid: int) -> None:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(100_000, 20, 50)  # as the server does
+    collect_little()
     sys.exit(0 if command.main("idle", run) else 1)

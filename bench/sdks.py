@@ -5,7 +5,8 @@
 Every SDK has a load program (`sdks/*/bench`, `bench/load.py`). A producer and a consumer run as
 processes of their own against one broker: messages of 1 KB, batches of 100, eight under way.
 Rounds go through all languages one after the other, so that the machine's noise falls on all of
-them. The page `docs/sdks/speed.md` is made from the result.
+them. Other brokers' own clients (`bench.field`) do the same with theirs. The page
+`docs/sdks/speed.md` is made from the result of the full form.
 """
 
 from __future__ import annotations
@@ -22,17 +23,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import command
+from bench import command, field
 from bench.record import ROOT, Findings, Row, Target
+from bench.rivals.install import InstallError
 from bench.system.broker import Broker
 from fila import FilaClient
 
 PAGE = ROOT / "docs" / "sdks" / "speed.md"
+FIELD = "Other brokers' own clients, with their brokers"
 RAW = "raw"  # frames that were made before: what the broker can do
 LANGUAGES = ("python", "go", "rust", "java", "js", "ruby")
 LIMIT_S = 600.0
 FASTER, SERVER_BOUND = 1.5, 0.9
 AT_LEAST = {"go": FASTER, "rust": FASTER, "java": FASTER, "js": 1.0, "ruby": 1.0}
+
+
+Speed = tuple[float, float, float]  # messages a second, µs of the producer's CPU, of the consumer's
+Peaks = tuple[float, float]  # MiB of a producer and of a consumer
 
 
 class Spent(NamedTuple):
@@ -46,9 +53,10 @@ class Spent(NamedTuple):
 
 def run(full: bool) -> Findings:
     rounds, messages, left = (5, 200_000, 100_000) if full else (2, 20_000, 20_000)
+    _say("building the load programs")
     build()
-    speeds: dict[str, list[tuple[float, float, float]]] = {}
-    peaks: dict[str, tuple[float, float]] = {}
+    speeds: dict[str, list[Speed]] = {}
+    peaks: dict[str, Peaks] = {}
     with (
         tempfile.TemporaryDirectory(prefix="fila-bench-") as place,
         Broker(Path(place) / "broker") as broker,
@@ -58,9 +66,15 @@ def run(full: bool) -> Findings:
             for name in (RAW, *LANGUAGES):
                 found = lifecycle(client, broker.address, name, f"{name}-{number}", messages)
                 speeds.setdefault(name, []).append(found)
+                _say(f"round {number + 1} of {rounds}, {name}: {found[0]:,.0f} lifecycles/s")
         for name in LANGUAGES:
             peaks[name] = pending(client, broker.address, name, left)
+            _say(f"{left:,} pending, {name}: {peaks[name][0]:.0f} and {peaks[name][1]:.0f} MiB")
     findings = _findings(speeds, peaks, messages, left)
+    others, missing = the_field(3 if full else 1, messages, left)
+    findings = findings._replace(
+        tables=findings.tables | ({FIELD: others} if others else {}), notes=findings.notes + missing
+    )
     if full:
         PAGE.write_text(_page(findings), encoding="utf-8")
     return findings
@@ -91,9 +105,7 @@ def program(name: str, role: str, address: str, queue: str, messages: int) -> li
     }[name]
 
 
-def lifecycle(
-    client: FilaClient, address: str, name: str, queue: str, messages: int
-) -> tuple[float, float, float]:
+def lifecycle(client: FilaClient, address: str, name: str, queue: str, messages: int) -> Speed:
     """Messages a second from the first one sent to the last one acknowledged, and what producer and
     consumer spent on each, in µs of CPU time."""
     client.create_queue(queue)
@@ -111,7 +123,7 @@ def lifecycle(
     )
 
 
-def pending(client: FilaClient, address: str, name: str, messages: int) -> tuple[float, float]:
+def pending(client: FilaClient, address: str, name: str, messages: int) -> Peaks:
     """The most memory of a producer that leaves so many behind, and of who finds them."""
     queue = f"{name}-pending"
     client.create_queue(queue)
@@ -121,9 +133,72 @@ def pending(client: FilaClient, address: str, name: str, messages: int) -> tuple
     return produced.peak_mib, consumed.peak_mib
 
 
+def the_field(rounds: int, messages: int, left: int) -> tuple[list[Row], list[str]]:
+    """A row for every client of another broker that can be had here, and what could not."""
+    _say("fetching other brokers' clients")
+    try:
+        field.prepare()
+    except InstallError as error:
+        return [], [f"Other brokers' clients are left out: {error}."]
+    rows: list[Row] = []
+    for name in field.CLIENTS:
+        with field.server(name) as server:
+            speeds = [
+                field_lifecycle(name, server.address, f"r{n}", messages) for n in range(rounds)
+            ]
+            produced, consumed = field_pending(name, server.address, "pending", left)
+        rates, sent, got = zip(*speeds, strict=True)
+        _say(f"{name}: {statistics.median(rates):,.0f} lifecycles/s")
+        row: Row = {
+            "client": name,
+            "beside": field.BESIDE[name],
+            "lifecycles/s": round(statistics.median(rates)),
+            "producer CPU µs": round(statistics.median(sent), 1),
+            "consumer CPU µs": round(statistics.median(got), 1),
+            "producer MiB": round(produced),
+            "consumer MiB": round(consumed),
+        }
+        rows.append(row)
+    beside = ", ".join(f"{name} beside our {ours}" for name, ours in field.BESIDE.items())
+    return rows, [
+        f"Other brokers' clients do the same work with their own broker: Redis has streams with "
+        f"consumer groups (append-only file, every second), NATS a JetStream file stream. So rates "
+        f"are their brokers'; what compares is CPU and memory per message: {beside}."
+    ]
+
+
+def field_lifecycle(name: str, address: str, queue: str, messages: int) -> Speed:
+    field.declare(name, address, queue)
+    roles = ("consume", "produce")
+    children = [
+        _start(field.program(name, role, address, queue, messages), field.environment())
+        for role in roles
+    ]
+    with ThreadPoolExecutor() as pool:
+        consumed, produced = pool.map(_ended, children)
+    field.forget(name, address, queue)
+    scale = 1e6 / messages
+    return (
+        messages / (consumed.end - produced.begin),
+        produced.cpu_s * scale,
+        consumed.cpu_s * scale,
+    )
+
+
+def field_pending(name: str, address: str, queue: str, messages: int) -> Peaks:
+    field.declare(name, address, queue)
+    roles = ("produce", "consume")
+    produced, consumed = (
+        _ended(_start(field.program(name, role, address, queue, messages), field.environment()))
+        for role in roles
+    )
+    field.forget(name, address, queue)
+    return produced.peak_mib, consumed.peak_mib
+
+
 def _findings(
-    speeds: dict[str, list[tuple[float, float, float]]],
-    peaks: dict[str, tuple[float, float]],
+    speeds: dict[str, list[Speed]],
+    peaks: dict[str, Peaks],
     messages: int,
     left: int,
 ) -> Findings:
@@ -166,15 +241,13 @@ def _findings(
     )
 
 
-def _ratio(speeds: dict[str, list[tuple[float, float, float]]], name: str, other: str) -> float:
+def _ratio(speeds: dict[str, list[Speed]], name: str, other: str) -> float:
     """The median over neighbouring runs: the machine's noise falls on both."""
     pairs = zip(speeds[name], speeds[other], strict=True)
     return statistics.median([mine[0] / theirs[0] for mine, theirs in pairs])
 
 
 def _page(findings: Findings) -> str:
-    (rows,) = findings.tables.values()
-    names = list(rows[0])
     lines = [
         "# Speed of the SDKs",
         "",
@@ -183,13 +256,12 @@ def _page(findings: Findings) -> str:
         "",
         findings.about,
         "",
-        "| " + " | ".join(names) + " |",
-        "|---|" + "--:|" * (len(names) - 1),
-        *("| " + " | ".join(f"{row[name]:,}" if isinstance(row[name], int) else str(row[name])
-                            for name in names) + " |" for row in rows),
-        "",
+        *(line for title, rows in findings.tables.items()
+          for line in (f"## {title}", "", *_table(rows), "")),
         *(f"- {note}" for note in findings.notes),
         f"- Load average of the machine when it was made: {os.getloadavg()[1]:.1f}.",
+        "",
+        "## Goals",
         "",
         "| goal | limit | measured | |",
         "|---|---|---|---|",
@@ -199,8 +271,22 @@ def _page(findings: Findings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _start(arguments: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+def _table(rows: list[Row]) -> list[str]:
+    names = list(rows[0])
+    return [
+        "| " + " | ".join(names) + " |",
+        "|---|" + "--:|" * (len(names) - 1),
+        *("| " + " | ".join(f"{row[name]:,}" if isinstance(row[name], int) else str(row[name])
+                            for name in names) + " |" for row in rows),
+    ]  # fmt: skip
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _start(arguments: list[str], env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(arguments, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
 
 
 def _ended(child: subprocess.Popen[str]) -> Spent:

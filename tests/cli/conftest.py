@@ -102,7 +102,7 @@ def fila(
 def shell(broker: str) -> Callable[..., Result]:
     """A command to the shared broker in a process of its own."""
 
-    def run_there(*argv: str, stdin: bytes = b"", timeout_s: float = 20.0) -> Result:
+    def run_there(*argv: str, stdin: bytes = b"", timeout_s: float = 60.0) -> Result:
         done = subprocess.run(
             [*COMMAND, *argv],
             input=stdin,

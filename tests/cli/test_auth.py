@@ -66,7 +66,7 @@ def test_a_key_is_named_and_expires_by_options_too(
     assert made.code == 0, made.err
     assert made.document["name"] == "billing"
     assert made.document["expires_at_ms"] == 4102444800000
-    (listed,) = run("auth", "list", "--json").document
+    (listed,) = run("auth", "list", "--json").document["keys"]
     assert (listed["name"], listed["expires_at_ms"]) == ("billing", 4102444800000)
 
 

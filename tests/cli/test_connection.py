@@ -286,7 +286,7 @@ def test_a_context_is_shown_and_deleted(run, monkeypatch, tmp_path: Path):
     assert "prod (current)" in told.out and "broker:1" in told.out and "secret" not in told.out
     assert run("context", "show", "default", "--json").document["current"] is False
     assert run("context", "delete", "prod", "--json").document == {
-        "deleted": "prod", "current": "default",
+        "name": "prod", "deleted": True, "current": "default",
     }  # fmt: skip
     assert run("context", "show", "prod").code == 1
     assert run("context", "delete", "default").code == 1

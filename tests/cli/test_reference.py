@@ -39,7 +39,26 @@ def fields_of(document: dict[str, Any]) -> list[str]:
 
 def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
     fila("config", "set", "throttle.listed", "1,5")
+    made = fila("auth", "create", "described", "--json").document["key_id"]
+    fila("queue", "create", "died")
+    dead = fila("enqueue", "died.dlq", "--payload", "x", "--json").document["id"]
     commands = {
+        "dlq list": ("died",),
+        "dlq groups": ("died",),
+        "dlq show": ("died", dead),
+        "dlq export": ("died",),
+        "dlq redrive": ("died",),
+        "dlq delete": ("died", "--yes"),
+        "auth create": ("other",),
+        "auth list": (),
+        "auth acl set": (made, "produce:listed"),
+        "auth acl get": (made,),
+        "auth revoke": (made,),
+        "context set": ("described", "--addr", "localhost:1"),
+        "context show": ("described",),
+        "context use": ("described",),
+        "context delete": ("described",),
+        "ping": (),
         "version": (),
         "whoami": (),
         "context list": (),
@@ -48,6 +67,12 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
         "queue list": (),
         "queue peek": ("listed",),
         "queue inspect": ("listed",),
+        "hooks status": ("listed",),
+        "queue pause": ("listed",),
+        "queue resume": ("listed",),
+        "key pause": ("listed", "acme"),
+        "key resume": ("listed", "acme"),
+        "queue purge": ("listed", "--key", "acme", "--yes"),
         "stats": (),
         "consume": ("listed", "--limit", "1"),
         "redrive": ("listed.dlq",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 
 from fila.cli import connection
 from fila.cli.durations import seconds
@@ -122,7 +123,7 @@ def _list(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         keys = client.list_api_keys()
     if args.json:
-        say_json([key._asdict() for key in keys])
+        say_json({"keys": [key._asdict() for key in keys]})
     elif not keys:
         say("No API keys found.")
     else:
@@ -139,7 +140,7 @@ def _revoke(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         client.revoke_api_key(args.key_id)
     if args.json:
-        say_json({"revoked": args.key_id})
+        say_json({"key_id": args.key_id, "revoked": True})
     else:
         say(f"Revoked API key {shown(args.key_id)}")
     return 0
@@ -150,7 +151,7 @@ def _set_acl(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
         client.set_acl(args.key_id, permissions)
     if args.json:
-        say_json({"key_id": args.key_id, "permissions": permissions})
+        say_json({"key_id": args.key_id, "permissions": _documents(permissions)})
     else:
         say(f"ACL updated for key {shown(args.key_id)}")
     return 0
@@ -162,7 +163,7 @@ def _get_acl(args: argparse.Namespace) -> int:
     if args.json:
         say_json(
             {"key_id": args.key_id, "is_superadmin": acl.is_superadmin,
-             "permissions": [list(one) for one in acl.permissions]}
+             "permissions": _documents(acl.permissions)}
         )  # fmt: skip
         return 0
     if acl.is_superadmin:
@@ -173,6 +174,10 @@ def _get_acl(args: argparse.Namespace) -> int:
     if not acl.permissions and not acl.is_superadmin:
         say("  (none)")
     return 0
+
+
+def _documents(permissions: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"kind": kind, "pattern": pattern} for kind, pattern in permissions]
 
 
 def _name(args: argparse.Namespace) -> str:

@@ -1,19 +1,35 @@
-"""`fila completion bash|zsh|fish`: what the shell needs to complete commands and options.
+"""`fila completion bash|zsh|fish`: what the shell needs to complete commands, options and names.
 
-Owns the three scripts, made from the parsers. They hold words only and ask no broker, so a queue's
-name can never be run by a shell.
+Owns the three scripts, made from the parsers. For names they run `fila completion queues` or
+`contexts`, which prints only names without any sign that means something to a shell: a queue's name
+can never be run by one.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from fila.cli.options import Subparsers, children, command, summaries, walk
 from fila.cli.output import say_json
 
 SHELLS: Final = ("bash", "zsh", "fish")
+NAMES: Final = ("queues", "contexts")
+CONNECT_TIMEOUT_S: Final = 2.0  # somebody waits for the answer to a key
+# Where a name of either kind is wanted.
+TAKES: Final = {
+    "queues": (
+        "consume", "dlq delete", "dlq export", "dlq groups", "dlq list", "dlq redrive", "dlq show",
+        "enqueue", "explain", "hooks status", "key pause", "key resume", "queue delete",
+        "queue inspect", "queue pause", "queue peek", "queue purge", "queue resume", "redrive",
+        "stats", "top",
+    ),
+    "contexts": ("context delete", "context set", "context show", "context use"),
+}  # fmt: skip
+CONNECTION: Final = ("--addr", "--tls-ca-cert", "--tls-cert", "--tls-key", "--api-key")
+_PLAIN: Final = re.compile(r"[\w.:@/+][\w.:@/+-]*", re.ASCII)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -21,13 +37,20 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         "completion",
         "print a completion script for your shell",
-        about="Print a script that teaches your shell to complete fila's commands and options.",
+        about="Print a script that teaches your shell to complete fila's commands, options, and\n"
+        "the names of queues and contexts. Scripts ask `fila completion queues` for the names,\n"
+        "which gives up after two seconds when the broker does not answer.",
         examples="  source <(fila completion bash)                                  # this shell\n"
         "  fila completion bash > ~/.local/share/bash-completion/completions/fila\n"
         '  fila completion zsh > "${fpath[1]}/_fila"\n'
         "  fila completion fish > ~/.config/fish/completions/fila.fish",
     )
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
+    parser.add_argument(
+        "shell",
+        metavar="SHELL",
+        choices=(*SHELLS, *NAMES),
+        help="bash, zsh or fish; queues and contexts print names, one per line",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,12 +58,35 @@ def run(args: argparse.Namespace) -> int:
 
     from fila.cli.main import parser
 
+    if args.shell in NAMES:
+        names = [name for name in _names(args) if _PLAIN.fullmatch(name)]
+        if args.json:
+            say_json({"names": names})
+        else:
+            sys.stdout.writelines(f"{name}\n" for name in names)
+        return 0
     script = {"bash": bash, "zsh": zsh, "fish": fish}[args.shell](parser())
     if args.json:
         say_json({"shell": args.shell, "script": script})
     else:
         sys.stdout.write(script)
     return 0
+
+
+def _names(args: argparse.Namespace) -> list[str]:
+    """What there is; nothing where the broker cannot be asked."""
+    from fila.cli.connection import open_client
+    from fila.cli.context import names
+    from fila.cli.failure import Failure
+    from fila.client.errors import FilaError
+
+    try:
+        if args.shell == "contexts":
+            return names()
+        with open_client(args, connect_timeout_s=CONNECT_TIMEOUT_S) as client:
+            return [queue.name for queue in client.list_queues(timeout=CONNECT_TIMEOUT_S)]
+    except (Failure, FilaError):
+        return []
 
 
 def bash(root: argparse.ArgumentParser) -> str:
@@ -52,9 +98,14 @@ def bash(root: argparse.ArgumentParser) -> str:
     return f"""\
 # bash completion for fila
 _fila() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous="" path="" word words="" index
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous="" path="" word words="" index names=""
+  local -a connection=()
   for ((index = 1; index < COMP_CWORD; index++)); do
     word=${{COMP_WORDS[index]}}
+    case "$previous" in
+      {_alternatives(CONNECTION)}) connection+=("$previous" "$word") ;;
+    esac
+    case "$word" in --tls) connection+=(--tls) ;; esac
     case "$previous" in
       {_alternatives(_valued(root))}) previous=""; continue ;;
     esac
@@ -72,6 +123,15 @@ _fila() {{
 {cases}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$path" in
+    {_alternatives(TAKES["queues"])}) names=queues ;;
+    {_alternatives(TAKES["contexts"])}) names=contexts ;;
+    *) return ;;
+  esac
+  case "$current" in -*) return ;; esac
+  while IFS= read -r word; do
+    case "$word" in "$current"*) COMPREPLY+=("$word") ;; esac
+  done < <("${{COMP_WORDS[0]}}" "${{connection[@]}}" completion "$names" 2>/dev/null)
 }}
 complete -o filenames -F _fila fila
 """
@@ -86,9 +146,13 @@ def zsh(root: argparse.ArgumentParser) -> str:
 #compdef fila
 # zsh completion for fila
 _fila() {{
-  local trail="" previous="" word candidate
-  local -a offers
+  local trail="" previous="" word candidate kind=""
+  local -a offers connection names
   for word in ${{words[2,CURRENT-1]}}; do
+    case "$previous" in
+      {_alternatives(CONNECTION)}) connection+=("$previous" "$word") ;;
+    esac
+    case "$word" in --tls) connection+=(--tls) ;; esac
     case "$previous" in
       {_alternatives(_valued(root))}) previous=""; continue ;;
     esac
@@ -106,6 +170,15 @@ _fila() {{
 {cases}
   esac
   _describe -t commands fila offers
+  case "$trail" in
+    {_alternatives(TAKES["queues"])}) kind=queues ;;
+    {_alternatives(TAKES["contexts"])}) kind=contexts ;;
+    *) return ;;
+  esac
+  "${{words[1]}}" "${{connection[@]}}" completion $kind 2>/dev/null | while IFS= read -r word; do
+    names+=("$word")
+  done
+  compadd -a names
 }}
 if [ "$funcstack[1]" = "_fila" ]; then
   _fila "$@"
@@ -141,6 +214,9 @@ def fish(root: argparse.ArgumentParser) -> str:
             lines.append(f"{here} -l {name}{needs} -d {_quoted(_first_clause(option.help or ''))}")
         for choice in _choices(parser):
             lines.append(f"{here} -a {choice}")
+        for kind, paths in TAKES.items():
+            if " ".join(path) in paths:
+                lines.append(f"{here} -a '(fila completion {kind} 2>/dev/null)'")
     return "\n".join(lines) + "\n"
 
 
@@ -208,7 +284,7 @@ def _first_clause(text: str) -> str:
     return first.partition(";")[0].partition(":")[0].partition(" (")[0].replace("%%", "%").strip()
 
 
-def _alternatives(words: list[str]) -> str:
+def _alternatives(words: Iterable[str]) -> str:
     return "|".join(f'"{word}"' for word in words)
 
 

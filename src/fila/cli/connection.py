@@ -27,6 +27,10 @@ class Target(NamedTuple):
     tls_key: str | None
     api_key: str | None
 
+    @property
+    def speaks_tls(self) -> bool:
+        return bool(self.tls or self.tls_ca or self.tls_cert)
+
 
 def target(args: argparse.Namespace) -> Target:
     """The broker these arguments, this environment and the current context name."""
@@ -48,7 +52,7 @@ def target(args: argparse.Namespace) -> Target:
     )
     if bool(found.tls_cert) != bool(found.tls_key):
         raise usage("--tls-cert and --tls-key belong together: give both or neither")
-    if addr.startswith("https://") and not (found.tls or found.tls_ca or found.tls_cert):
+    if addr.startswith("https://") and not found.speaks_tls:
         note("Note: https:// does not encrypt the connection; add --tls")
     return found
 
@@ -89,6 +93,8 @@ def open_client(
 
 
 def _unreachable(where: Target, text: str) -> Failure:
+    if "WRONG_VERSION_NUMBER" in text:
+        return Failure(text, f"{where.addr} speaks no TLS: leave --tls and its files out")
     if "TLS:" in text:
         return Failure(text, "check --tls, --tls-ca-cert and the names in the broker's certificate")
     if "connection refused" in text:
@@ -96,6 +102,10 @@ def _unreachable(where: Target, text: str) -> Failure:
             text.partition(";")[0],
             f"is fila-server running on {where.addr}? --addr or FILA_ADDR names another broker",
         )
+    if "closed the connection" in text and not where.speaks_tls:
+        return Failure(text, "does it speak TLS? Add --tls, or --tls-ca-cert with its authority")
+    if "closed the connection" in text and not where.tls_cert:
+        return Failure(text, "does it ask for certificates? Add --tls-cert and --tls-key")
     return Failure(text)
 
 

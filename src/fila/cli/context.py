@@ -94,6 +94,10 @@ def current_settings() -> dict[str, Any]:
     return dict(book["contexts"].get(book["current"], {}))
 
 
+def names() -> list[str]:
+    return sorted({DEFAULT_CONTEXT, *_read()["contexts"]})
+
+
 def path() -> str:
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(base, "fila", "contexts.json")
@@ -148,7 +152,7 @@ def _delete(args: argparse.Namespace) -> int:
         book["current"] = DEFAULT_CONTEXT
     _write(book)
     if args.json:
-        say_json({"deleted": args.name, "current": book["current"]})
+        say_json({"name": args.name, "deleted": True, "current": book["current"]})
     else:
         say(f'Deleted context "{shown(args.name)}"; the current one is "{shown(book["current"])}"')
     return 0

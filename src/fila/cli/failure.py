@@ -56,6 +56,8 @@ def explain(error: Exception) -> Failure | None:
         return explain(next(iter(error.errors.values())))
     if isinstance(error, errors.UnauthorizedError):
         return Failure(str(error), "give a key with --api-key or FILA_API_KEY")
+    if isinstance(error, errors.QueueNotFoundError):
+        return Failure(str(error), "`fila queue list` shows those there are")
     if isinstance(error, errors.FilaError | UnencodableField):
         return Failure(str(error))
     return None

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fila.cli import hook_status
+from fila.cli.durations import milliseconds
 from fila.cli.failure import EXIT_FAILED, Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
@@ -76,9 +77,9 @@ def add_parser(subparsers: Subparsers) -> None:
     test.add_argument("--queue", metavar="NAME", default="test", help="what msg.queue says")
     test.add_argument(
         "--timeout-ms",
-        metavar="MS",
-        type=whole_number(1, "a number of milliseconds"),
-        help="time limit per message (default: 10, as in the broker)",
+        metavar="TIME",
+        type=milliseconds(1),
+        help="time limit per message: 5ms, 1s (default: 10ms, as in the broker)",
     )
     test.add_argument(
         "--memory-limit-bytes",

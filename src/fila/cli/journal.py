@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fila.cli import journal_ship
 from fila.cli.failure import Failure
 from fila.cli.options import Subparsers, command, verbs, whole_number
 from fila.cli.output import count_of, say, say_json, table
@@ -56,6 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila journal recover data/journal",
     )
     _add_path(recover)
+    journal_ship.add_parser(inner, _add_path)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.verb == "tail":
             return _tail(args, root)
+        if args.verb == "ship":
+            return journal_ship.run(args, root)
         return _stats(args, root) if args.verb == "stats" else _recover(args, root)
     except OtherVersion as error:
         raise Failure(str(error)) from error

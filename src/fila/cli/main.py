@@ -15,11 +15,13 @@ from typing import Final
 from fila import __version__
 from fila.cli import (
     auth,
+    bench,
     completion,
     config,
     consume,
     context,
     demo,
+    dlq,
     enqueue,
     explain,
     failure,
@@ -48,6 +50,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "key": key,
     "config": config,
     "redrive": redrive,
+    "dlq": dlq,
     "hooks": hooks,
     "auth": auth,
     "journal": journal,
@@ -56,6 +59,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "whoami": whoami,
     "ping": ping,
     "demo": demo,
+    "bench": bench,
     "completion": completion,
     "version": version,
 }

@@ -42,7 +42,7 @@ def add_parsers(inner: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.verb == "purge":
-        return _purge(args)
+        return purge(args)
     paused = args.verb == "pause"
     with connection.open_client(args) as client:
         if paused:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _purge(args: argparse.Namespace) -> int:
+def purge(args: argparse.Namespace) -> int:
     if not args.yes and not _agreed(args):
         note("Nothing was purged. With --yes it does not ask.")
         return 1

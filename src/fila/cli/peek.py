@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             for message in islice(found, args.limit):
                 if args.json:
-                    say_json(_document(message))
+                    say_json(document(message))
                 else:
                     say(_text(message))
         finally:
@@ -73,7 +73,7 @@ def _text(message: BrowsedMessage) -> str:
     )
 
 
-def _document(message: BrowsedMessage) -> dict[str, Any]:
+def document(message: BrowsedMessage) -> dict[str, Any]:
     """`payload` is null when it is not text; `payload_base64` is always exact."""
     from base64 import b64encode
 

@@ -32,8 +32,9 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
         "run",
         "keep tables of what the broker does, continuously",
         about="Follow the journal and keep tables of it: events by hour, facts per queue, key and\n"
-        "ten seconds. Each event counts exactly once, also when this is killed: the next run goes\n"
-        "on. Runs until interrupted, or with --available-now until it has read all there is.",
+        "ten seconds, and products of them (fairness, slo, chargeback, capacity, anomalies,\n"
+        "blame). Each event counts exactly once, also when this is killed: the next run goes on.\n"
+        "Runs until interrupted, or with --available-now until it has read all there is.",
         examples="  fila pipeline run --journal data/journal --tables data/tables\n"
         "  fila pipeline run --available-now --master 'local[2]'",
     )
@@ -53,6 +54,7 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
         "--late", metavar="TIME", type=duration_s, default=600.0,
         help="how long to wait for a part that is missing (default 10m)",
     )  # fmt: skip
+    _objective(run)
     run.add_argument(
         "--master", metavar="URL", default="",
         help="Spark master, such as local[2] or spark://host:7077 (default: all local cores)",
@@ -85,15 +87,19 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
         "--tables", metavar="PATH", default=DEFAULT_TABLES,
         help="where the tables are (default %(default)s)",
     )  # fmt: skip
-    watch.add_argument(
-        "--objective", metavar="TEXT", action="append", default=[],
-        help="so many of a tenant's deliveries in time: [QUEUE[/KEY]=]99%%<1s (the default); may "
-        "be repeated, the first that fits counts",
-    )  # fmt: skip
+    _objective(watch)
     watch.add_argument(
         "--every", metavar="TIME", type=duration_s, default=2.0, help="look so often (default 2s)"
     )
     watch.add_argument("--once", action="store_true", help="look once, and end")
+
+
+def _objective(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--objective", metavar="TEXT", action="append", default=[],
+        help="so many of a tenant's deliveries in time: [QUEUE[/KEY]=]99%%<1s (the default); may "
+        "be repeated, the first that fits counts",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -106,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from fila.spark.products.slo import DEFAULT, objective
     from fila.spark.session import get_spark
     from fila.spark.tables.run import CONF, Asked, local_conf
     from fila.spark.tables.run import run as keep
@@ -117,6 +124,7 @@ def _run(args: argparse.Namespace) -> int:
         args.available_now,
         args.max_events,
         args.late,
+        objectives=tuple(objective(text) for text in args.objective) or DEFAULT,
     )
     local = not args.master or args.master.startswith("local")
     conf = {**(local_conf() if local else CONF), **dict(args.conf)}

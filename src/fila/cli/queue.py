@@ -10,6 +10,8 @@ from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
 
+ATTEMPTS_MAX = 1_000_000  # as the broker's settings say
+
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
@@ -30,6 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "with @ names a file.",
         examples="  fila queue create orders\n"
         "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60s\n"
+        "  fila queue create mails --max-attempts 5\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
         "  end'",
@@ -47,6 +50,14 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0,
         help="how long a consumer may keep a message before it is retried; 1s or more, a bare "
         "number is in ms (0, the default, stands for 30s)",
+    )
+    create.add_argument(
+        "--max-attempts",
+        metavar="N",
+        type=attempts,
+        default=0,
+        help="a message that failed N times is a dead letter, whatever the hook says "
+        "(0, the default: no limit)",
     )
 
     delete = command(
@@ -81,6 +92,12 @@ def add_parser(subparsers: Subparsers) -> None:
     peek.add_parser(inner)
 
 
+def attempts(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > ATTEMPTS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {ATTEMPTS_MAX}")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
     if args.verb in pause_purge.VERBS:
         return pause_purge.run(args)
@@ -108,6 +125,7 @@ def _create(args: argparse.Namespace) -> int:
                 on_enqueue=on_enqueue,
                 on_failure=on_failure,
                 visibility_timeout_ms=args.visibility_timeout,
+                max_attempts=args.max_attempts,
             )
         except QueueAlreadyExistsError:
             if not args.if_missing:

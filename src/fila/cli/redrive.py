@@ -25,6 +25,10 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila redrive orders.dlq\n  fila redrive orders.dlq --count 10",
     )
     parser.add_argument("queue", metavar="DLQ", help="the dead letter queue, e.g. orders.dlq")
+    add_count(parser)
+
+
+def add_count(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--count",
         metavar="N",

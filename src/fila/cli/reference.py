@@ -42,9 +42,9 @@ readable by their owner only.
 ## Output and exit codes
 
 Results go to stdout, errors, hints and progress to stderr; progress is shown on a terminal only.
-With `--json` a command prints one JSON document on one line, and `enqueue`, `consume` and
-`queue peek` one per message. Characters that could disturb a terminal are shown as escapes such as
-`\\x1b`; JSON has them exactly.
+With `--json` a command prints one JSON document on one line, and `enqueue`, `consume`,
+`queue peek`, `dlq list` and `dlq export` one per message. Characters that could disturb a terminal
+are shown as escapes such as `\\x1b`; JSON has them exactly.
 
 | exit code | meaning |
 |---|---|
@@ -59,6 +59,22 @@ With `--json` a command prints one JSON document on one line, and `enqueue`, `co
 """
 
 
+_MESSAGE: Final = (
+    "id",
+    "queue",
+    "state",
+    "headers",
+    "payload",
+    "payload_base64",
+    "fairness_key",
+    "weight",
+    "throttle_keys",
+    "attempt_count",
+    "enqueued_at_ms",
+    "ready_at_ms",
+)
+_DEATH: Final = ("dead",)  # reason, error, at_ms, attempts, queue
+_CONTEXT: Final = ("name", "addr", "tls", "tls_ca_cert", "tls_cert", "tls_key", "api_key_set")
 # The fields of each command's JSON; a test compares them with what the commands print.
 JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
@@ -94,20 +110,12 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".age_s",
         ".ends_in_s",
     ),
-    "queue peek": (
-        "id",
-        "queue",
-        "state",
-        "headers",
-        "payload",
-        "payload_base64",
-        "fairness_key",
-        "weight",
-        "throttle_keys",
-        "attempt_count",
-        "enqueued_at_ms",
-        "ready_at_ms",
-    ),
+    "queue pause": ("queue", "paused"),
+    "queue resume": ("queue", "paused"),
+    "queue purge": ("queue", "key", "purged"),
+    "key pause": ("queue", "key", "paused"),
+    "key resume": ("queue", "key", "paused"),
+    "queue peek": _MESSAGE,
     "enqueue": ("queue", "id"),
     "consume": (
         "id",
@@ -142,6 +150,25 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "config get": ("key", "value"),
     "config list": ("entries[].key", ".value"),
     "redrive": ("queue", "redriven"),
+    "dlq list": (*_MESSAGE, *_DEATH),
+    "dlq show": (*_MESSAGE, *_DEATH),
+    "dlq export": (*_MESSAGE, *_DEATH),
+    "dlq groups": (
+        "queue",
+        "groups[].count",
+        ".reason",
+        ".error",
+        ".last_at_ms",
+        "others",
+    ),
+    "dlq redrive": ("queue", "redriven"),
+    "dlq delete": ("queue", "key", "purged"),
+    "hooks status": ("queue", "hooks"),
+    "auth create": ("key_id", "token", "name", "is_superadmin", "expires_at_ms"),
+    "auth list": ("keys[].key_id", ".name", ".created_at_ms", ".expires_at_ms", ".is_superadmin"),
+    "auth revoke": ("key_id", "revoked"),
+    "auth acl set": ("key_id", "permissions[].kind", ".pattern"),
+    "auth acl get": ("key_id", "is_superadmin", "permissions[].kind", ".pattern"),
     "context list": (
         "current",
         "contexts[].name",
@@ -152,6 +179,11 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".tls_key",
         ".api_key_set",
     ),
+    "context show": (*_CONTEXT, "current"),
+    "context set": _CONTEXT,
+    "context use": ("current",),
+    "context delete": ("name", "deleted", "current"),
+    "ping": ("addr", "took_ms", "authorized"),
     "whoami": (
         "auth",
         "key_id",
@@ -169,7 +201,9 @@ _AFTER_FIELDS: Final = """
 `fila stats QUEUE` prints what `fila queue inspect` does; `batches` are the open lease batches by
 stream. `permissions` are objects with `kind` and `pattern`. `server` has `addr` and either
 `version` and `form`, or an `error`; `fila version --verbose` adds `form`, `python`, `platform` and
-`engines`.
+`engines`. `key` of `queue purge` is null when all keys were purged. A time of 0 means never. What
+`explain` and `top` print is described in [spec/explain.md](../spec/explain.md); `journal tail`
+prints the journal's rows, `pipeline` its reports.
 
 """
 
