@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from fila.core.settings import Settings as CoreSettings
 from fila.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "limits.md").read_text()
 ROW = re.compile(r"^\| `([a-z]+)\.([a-z_]+)` \| ([^|]+) \|", re.MULTILINE)
+CORE_ROW = re.compile(r"^\| `([a-z_]+_max)` \| ([\d,]+) \|", re.MULTILINE)
 # Not limits on what clients can make the broker hold.
 ELSEWHERE = {"scheduler.max_weight", "idempotency.max_keys", "fibp.max_frame_size"}
 SIZES = {"MiB": 1 << 20}
@@ -39,6 +41,17 @@ def test_every_limit_of_the_settings_is_on_the_page_with_its_default() -> None:
                 name = f"{part.name}.{one.name}"
                 if one.name.startswith("max_") and name not in ELSEWHERE:
                     assert name in found, f"docs/limits.md says nothing of {name}"
+
+
+def test_every_limit_of_the_core_is_on_the_page_with_its_number() -> None:
+    found = {name: int(text.replace(",", "")) for name, text in CORE_ROW.findall(PAGE)}
+    settings = CoreSettings()._asdict()
+    assert found == {name: value for name, value in settings.items() if name.endswith("_max")}
+
+
+def test_every_row_names_its_test() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    assert len(rows) >= 40 and [one for one in rows if "`tests/" not in one] == []
 
 
 def test_every_test_that_is_named_exists() -> None:

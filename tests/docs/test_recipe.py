@@ -71,7 +71,7 @@ class Tree(NamedTuple):
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
     """The tree after the recipe, and a broker that runs it."""
     root = tmp_path_factory.mktemp("recipe")
-    ignored = shutil.ignore_patterns("__pycache__", "static")
+    ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
     for name in COPIED:
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", root)

@@ -83,8 +83,19 @@ def test_machines_get_every_page_in_one(site: Path) -> None:
     short, whole = (site / "llms.txt").read_text(), (site / "llms-full.txt").read_text()
     pages = re.findall(r"\]\((\S+\.html)\)", short)
     assert len(pages) > 30 and all((site / page).is_file() for page in pages)
-    assert "<!-- docs/getting-started.md -->" in whole and "<!-- README.md -->" in whole
-    assert whole.count("<!-- docs/") == len(pages) - 1
+    assert len(set(pages)) == len(pages)
+    for page in pages:  # in order, each once
+        name = re.sub(r"index\.html$|\.html$", "", page)
+        names = (f"{name}.md", f"{name}README.md", f"{name}index.md")
+        assert sum(whole.count(f"<!-- {one} -->") for one in names) == 1, page
+
+
+def test_pages_from_all_over_the_repository_are_on_the_site(site: Path) -> None:
+    for page in ("reference/http", "reference/fibp", "sdks/go", "sdks/rust", "changelog"):
+        assert (site / f"{page}.html").is_file(), page
+    front = (site / "index.html").read_text()
+    assert 'href="sdks/go.html"' in front and "blob/main/sdks/go/README.md" not in front
+    assert "blob/main/LICENSE" in front  # what is no page leads to the repository
 
 
 def test_search_finds_what_a_page_says(origin: str, browser: Browser) -> None:
@@ -92,16 +103,59 @@ def test_search_finds_what_a_page_says(origin: str, browser: Browser) -> None:
         seen.go("/index.html")
         seen.page.wait_for_load_state("networkidle")
         seen.page.locator("input.md-search__input").click()
-        seen.page.locator("input.md-search__input").press_sequentially("visibility timeout")
+        # At once: each key pressed is a search of its own, and the list changes under the reader.
+        seen.page.locator("input.md-search__input").fill("visibility timeout")
+        told = re.compile("visibility timeout", re.IGNORECASE)
         first = seen.page.locator(".md-search-result__item").first
-        expect(first).to_contain_text("visibility timeout", ignore_case=True)
-        link = first.locator("a").first.get_attribute("href") or ""
+        expect(first).to_contain_text(told)
+        link = first.filter(has_text=told).locator("a").first.get_attribute("href") or ""
         seen.page.goto(link)
         expect(seen.page.locator("article")).to_contain_text("isibility timeout")
         assert (seen.errors, seen.strays) == ([], [])
 
 
-@pytest.mark.parametrize("page", ["index", "getting-started", "cli", "limits", "install"])
+def test_a_tab_shows_its_own_language_and_no_other(origin: str, browser: Browser) -> None:
+    with watched(browser, origin) as seen:
+        seen.go("/quick-start.html")
+        shown = seen.page.locator(".tabbed-block:visible")
+        expect(shown).to_contain_text("from fila import FilaClient")
+        for language, text in (
+            ("Go", "fila.Dial"),
+            ("JavaScript", "@fila/client"),
+            ("Java", "FilaClient.builder"),
+            ("Rust", "FilaClient::connect"),
+            ("Ruby", "Fila::Client.open"),
+        ):
+            seen.page.get_by_text(language, exact=True).locator("visible=true").first.click()
+            expect(shown).to_have_count(1)
+            expect(shown).to_contain_text(text)
+        assert (seen.errors, seen.strays) == ([], [])
+
+
+def test_the_playground_runs_the_core_in_the_browser(origin: str, browser: Browser) -> None:
+    with watched(browser, origin, PHONE) as seen:
+        seen.go("/playground.html")
+        expect(seen.page.locator("#playground[data-ready]")).to_be_visible(timeout=240_000)
+        fair, fifo = (seen.page.locator(f"#seen-{kind} tbody tr") for kind in ("fair", "fifo"))
+        # Some simulated seconds: the noisy tenant has a backlog, and only Fila spares the others.
+        expect(fair.nth(0)).to_contain_text(re.compile(r"\d s"), timeout=120_000)
+        expect(fair.nth(1)).to_contain_text(re.compile(r"\d ms"), timeout=120_000)
+        expect(fifo.nth(1)).to_contain_text(re.compile(r"\d s"), timeout=120_000)
+        limit = seen.page.get_by_label("noisy: limit")
+        limit.fill("10")
+        share = re.compile(r"noisy\D*(?:[1-4]\d|50) %")  # 10 of what 20 others and it send
+        expect(fair.nth(0)).to_contain_text(share, timeout=120_000)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert (seen.errors, seen.strays) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *("index", "getting-started", "cli", "limits", "install", "quick-start", "comparison"),
+        *("operations/checklist", "operations/troubleshooting", "reference/http", "benchmarks"),
+    ],
+)
 def test_a_phone_shows_a_page_without_scrolling_sideways(
     origin: str, browser: Browser, page: str
 ) -> None:
