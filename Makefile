@@ -14,13 +14,15 @@ DIST        := dist
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 MODULES := dashboard/node_modules/.package-lock.json
+# Python for the browser, which the site's playground runs on.
+PLAYGROUND := tools/playground/node_modules/.package-lock.json
 TIME   ?= 300
 # The dashboard is off by default; `make run` has it, for this machine alone.
 GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark pipeline java chromium dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
+.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark pipeline java chromium redis dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,8 +43,10 @@ $(READY): $(SERVER)
 
 setup: $(READY)  ## create the virtual environment with all that tests need
 
+# The compiled form where `make compile` has built it from the sources as they are.
 run: $(SERVER)  ## start the broker on its embedded store
-	@$(GUI) $(BIN)/fila-server
+	@if $(MAKE) -sq $(FAST_READY) >/dev/null 2>&1; then bin=$(FAST)/bin; else bin=$(BIN); fi; \
+	  exec env $(GUI) $$bin/fila-server
 
 $(FAST_READY): pyproject.toml constraints.txt setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(FAST)
@@ -82,7 +86,7 @@ wheel: $(DIST)/.wheels  ## the wheels, compiled for this machine and pure, in di
 binary: $(DIST)/.wheels $(BUILD_READY)  ## fila and fila-server without Python: an archive and its checksum in dist/
 	@$(BUILD)/bin/python tools/binary/build.py --dist $(DIST)
 
-test: $(READY) java chromium tools $(if $(shell command -v npm),$(MODULES))  ## everything: checks, tests, 200 simulated seeds, the SDKs' tests and their conformance
+test: $(READY) java chromium redis tools $(if $(shell command -v npm),$(MODULES) $(PLAYGROUND))  ## everything: checks, tests, 200 simulated seeds, the SDKs' tests and their conformance
 	@$(BIN)/python tools/gate.py $(PART)
 
 check: $(READY)  ## ruff, generated files, mypy --strict on everything, import contracts
@@ -131,7 +135,7 @@ bench: $(READY)  ## the short benchmarks, results in bench/results/
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.system --short
 
-docs: $(READY)  ## regenerate the reference pages and build the site in site/; a broken link is an error
+docs: $(READY) $(PLAYGROUND)  ## regenerate the reference pages and build the site in site/; a broken link is an error
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
 	@$(BIN)/python -m fila.cli.reference > docs/cli.md
 	@$(BIN)/python -m fila.telemetry.reference > docs/metrics.md
@@ -155,12 +159,24 @@ chromium:  ## find Chromium for the dashboard's tests, or install it (apt, as ro
 	       && apt-get install -y -qq chromium >/dev/null; } \
 	  || { echo "the dashboard's tests need Chromium: apt-get install chromium"; exit 1; }
 
+redis:  ## find Redis, which holds the results of Celery's tests, or install it (apt, as root)
+	@command -v redis-server >/dev/null \
+	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	       && echo "installing Redis …" && apt-get update -qq >/dev/null \
+	       && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; } \
+	  || { echo "Celery's tests need Redis: apt-get install redis-server"; exit 1; }
+
 tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root)
 	@$(BIN)/python -m tests.tools
 
 $(MODULES): dashboard/package-lock.json dashboard/package.json
 	@command -v npm >/dev/null || { echo "building the dashboard needs Node 20 with npm"; exit 1; }
 	@cd dashboard && npm ci --silent
+	@touch $@
+
+$(PLAYGROUND): tools/playground/package-lock.json tools/playground/package.json
+	@command -v npm >/dev/null || { echo "building the site needs Node 20 with npm"; exit 1; }
+	@cd tools/playground && npm ci --silent
 	@touch $@
 
 dashboard: $(MODULES)  ## type-check the dashboard and build it into the package (needs Node 20)
@@ -176,4 +192,4 @@ pipeline: $(READY) java  ## a broker, load, tables on Spark, and their live page
 	@$(BIN)/python -m fila.spark.live_demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site
+	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules tools/playground/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site
