@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.command import DeleteQueue, EnqueueKeyed
 from fila.core.settings import Settings
 from fila.core.verdict import DEFAULT_ASSIGNMENT
@@ -63,8 +63,8 @@ def test_the_window_is_bounded_by_count() -> None:
     assert put(turns, b"b") == [(8, False)]
     for number in range(200):
         put(turns, b"%d" % number)
-    assert len(turns.rows(rows.IDEMPOTENCY, rows.KNOWN_KEY_PREFIX)) <= 5
-    assert len(turns.rows(rows.IDEMPOTENCY, rows.KEY_ORDER_PREFIX)) <= 5
+    assert len(turns.rows(rows.IDEMPOTENCY, key_rows.KNOWN_KEY_PREFIX)) <= 5
+    assert len(turns.rows(rows.IDEMPOTENCY, key_rows.KEY_ORDER_PREFIX)) <= 5
 
 
 def test_the_window_is_bounded_by_age() -> None:
@@ -79,7 +79,7 @@ def test_the_window_is_bounded_by_age() -> None:
     turns = turns.restart(10 * SECOND)
     put(turns, b"c")
     put(turns, b"d")
-    keys = {key[5:] for key, _ in turns.rows(rows.IDEMPOTENCY, rows.KNOWN_KEY_PREFIX)}
+    keys = {key[5:] for key, _ in turns.rows(rows.IDEMPOTENCY, key_rows.KNOWN_KEY_PREFIX)}
     assert keys == {b"c", b"d"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fila.core import quarantining, rows
+from fila.core import key_rows, quarantining, rows
 from fila.core.command import (
     Ack,
     Command,
@@ -345,7 +345,7 @@ def test_a_marked_group_is_read_row_by_row(what: str) -> None:
         row = rows.MESSAGE_HEAD.pack(1, 0, 1, 1, 1, 1, 1)
         turns.store.write([RowBatch(0, 0, [(PUT | rows.MESSAGES, stray, row)])])
     else:
-        known = rows.KNOWN_KEY_PREFIX + rows.queue_prefix(turns.queue("bad").number) + b"k"
+        known = key_rows.KNOWN_KEY_PREFIX + rows.queue_prefix(turns.queue("bad").number) + b"k"
         turns.store.write([RowBatch(0, 0, [(PUT | rows.IDEMPOTENCY, known, b"\x09")])])
     again = turns.restart(after_ns=SECOND)
     assert set(again.machine.view.quarantined) == {"bad", "bad.dlq"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from fila.edges.inbound import LARGE_BYTES, Inbound
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import JOINED_BYTES, Outbound, write
+from fila.edges.outbound import JOINED_BYTES, SLOW_BYTES, Outbound, write
 from fila.edges.port import ALWAYS_ALLOWED, Port
 from fila.edges.strangers import Strangers
 from fila.wire import bodies, errors, layouts
@@ -15,6 +17,7 @@ from fila.wire.frames import frame_header
 from tests.edges.wires import Wire
 
 KiB = 1024
+MiB = 1024 * KiB
 
 
 class One:
@@ -31,11 +34,26 @@ class One:
         self.gone = True
 
 
+class Timers:
+    """Timers that fire when they are told to."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def add(self, delay_s: float, what: Callable[[], None]) -> None:
+        self.waiting.append(what)
+
+    def fire(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for what in waiting:
+            what()
+
+
 # --- what is not read
 
 
 def test_those_that_take_nothing_go_the_longest_stuck_first() -> None:
-    outbound = Outbound(1_000)
+    outbound = Outbound(1_000, later=Timers().add)
     stuck, slow, late = One(), One(), One()
     for one in (stuck, slow):
         one.unsent = 450
@@ -48,7 +66,7 @@ def test_those_that_take_nothing_go_the_longest_stuck_first() -> None:
 
 
 def test_who_reads_is_kept_however_many_do_not() -> None:
-    outbound = Outbound(10_000)
+    outbound = Outbound(10_000, later=Timers().add)
     reader = One()
     stuck = [One() for _ in range(200)]
     for number, one in enumerate(stuck):
@@ -62,8 +80,47 @@ def test_who_reads_is_kept_however_many_do_not() -> None:
     assert sum(one.gone for one in stuck) > 150
 
 
+def test_nobody_goes_for_a_moments_delay_while_there_is_room() -> None:
+    now = 0.0
+    timers = Timers()
+    outbound = Outbound(1_000, lambda: now, timers.add)
+    late, slow, more = One(), One(), One()
+    for one in (late, slow):
+        one.unsent = 300
+        outbound.hold(one, 300)
+    assert outbound.is_crowded()
+    now = 0.9
+    late.unsent = 310
+    outbound.hold(late, 310)
+    assert not late.gone and not slow.gone
+    slow.unsent = 290
+    now = 1.0
+    timers.fire()  # one who has taken nothing for a second goes, though nobody asks for room
+    assert (late.gone, slow.gone) == (True, False)
+    assert outbound.bytes == 290 and not outbound.is_crowded()
+    more.unsent = 100
+    outbound.hold(more, 100)
+    assert not timers.waiting
+    more.unsent = 110
+    now = 60.0  # with room for all, nobody goes however long it takes nothing
+    outbound.hold(more, 110)
+    assert not slow.gone
+
+
+def test_while_it_is_crowded_who_is_slow_gets_nothing_more() -> None:
+    port = Port(ConnectionLimits(unsent_bytes_max=MiB))
+    port.outbound = Outbound(4 * MiB, later=Timers().add)
+    assert port.unsent_bytes_max() == MiB
+    stuck = One()
+    stuck.unsent = 2 * MiB + 1
+    port.outbound.hold(stuck, stuck.unsent)
+    assert port.unsent_bytes_max() == SLOW_BYTES
+    port.outbound.hold(stuck, 0)
+    assert port.unsent_bytes_max() == MiB
+
+
 def test_who_caught_up_is_forgotten() -> None:
-    outbound = Outbound(1_000)
+    outbound = Outbound(1_000, later=Timers().add)
     one = One()
     outbound.hold(one, 800)
     outbound.hold(one, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.bucket import NS, Bucket
 from fila.core.lane import Lane
 from fila.core.lease import LeaseBatch
@@ -116,10 +116,10 @@ def check_rebuilt_queue(queue: Queue, again: Queue) -> None:
 def _check_keys(auditor: Auditor, store: MemoryStore, numbers: dict[int, str]) -> None:
     """Every idempotency key that counts is stored, and not many more."""
     found: dict[str, dict[bytes, tuple[int, int, bytes]]] = {}
-    prefix = rows.KNOWN_KEY_PREFIX
+    prefix = key_rows.KNOWN_KEY_PREFIX
     for key, value in store.scan(rows.IDEMPOTENCY, prefix, b"l", _ALL, _ALL):
         name = numbers[int.from_bytes(key[1:5], "big")]
-        found.setdefault(name, {})[key[5:]] = rows.read_known_key(value)
+        found.setdefault(name, {})[key[5:]] = key_rows.read_known_key(value)
     settings = auditor.settings
     for name, queue in auditor.queues.items():
         stored = found.get(name, {})

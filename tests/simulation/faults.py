@@ -329,7 +329,8 @@ FAULTS = [
     fault(
         "a restart counts idempotency keys from the beginning",
         "fila.core.idempotency:_read_window",
-        "return KnownKeys(*rows.read_key_window(value)) if value is not None else KnownKeys(0, 0)",
+        "return KnownKeys(*key_rows.read_key_window(value)) if value is not None"
+        " else KnownKeys(0, 0)",
         "return KnownKeys(0, 0)",
     ),
     fault(

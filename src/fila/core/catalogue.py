@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import effect, rejection, rows, throttle
+from fila.core import effect, key_rows, rejection, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
@@ -287,7 +287,7 @@ def _delete_rows(ops: list[Op], queue: int) -> None:
         (rows.MESSAGES, (b"",)),
         (rows.LEASES, (b"",)),
         (rows.STATE, (rows.LANE_PREFIX, rows.OPEN_BATCH_PREFIX, rows.PAUSE_PREFIX)),
-        (rows.IDEMPOTENCY, (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX)),
+        (rows.IDEMPOTENCY, key_rows.KEY_PREFIXES),
     ):
         for kind in kinds:
             ops.append((DELETE_RANGE | family, kind + prefix, rows.after(kind + prefix)))

@@ -10,7 +10,7 @@ age within the limit, whatever rows are still there; rows before `head` are gone
 
 from __future__ import annotations
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.command import EnqueueKeyed
 from fila.core.queue import KnownKeys, Queue
 from fila.core.row_batch import DELETE, PUT
@@ -36,7 +36,7 @@ def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[by
     ops = state.ops(queue.group)
     results = []
     added = 0
-    row_keys = [rows.KNOWN_KEY_PREFIX + prefix + key if key else b"" for key in command.keys]
+    row_keys = [key_rows.KNOWN_KEY_PREFIX + prefix + key if key else b"" for key in command.keys]
     stored = _stored(state, row_keys)
     for id, key, row_key, value in zip(command.ids, command.keys, row_keys, stored, strict=True):
         if not key:
@@ -44,7 +44,7 @@ def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[by
             continue
         known = state.fresh_keys.get(row_key)
         if known is None and value is not None:
-            known = rows.read_known_key(value)
+            known = key_rows.read_known_key(value)
         if known is not None and _counts(state, window, known):
             results.append((known[2], True))
             continue
@@ -53,8 +53,8 @@ def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[by
         if number == window.head:
             window.oldest_ns = now
         state.fresh_keys[row_key] = (number, now, id)
-        ops.append((PUT_KEY, row_key, rows.known_key_row(number, now, id)))
-        ops.append((PUT_KEY, rows.key_order_key(queue.number, number), key))
+        ops.append((PUT_KEY, row_key, key_rows.known_key_row(number, now, id)))
+        ops.append((PUT_KEY, key_rows.key_order_key(queue.number, number), key))
         results.append((id, False))
         added += 1
     if added:
@@ -62,8 +62,8 @@ def sort_out(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[by
         ops.append(
             (
                 PUT_KEY,
-                rows.KEY_WINDOW_PREFIX + prefix,
-                rows.key_window_row(window.head, window.next),
+                key_rows.KEY_WINDOW_PREFIX + prefix,
+                key_rows.key_window_row(window.head, window.next),
             )
         )
     return results
@@ -88,13 +88,13 @@ def _known(state: State, row_key: bytes) -> Known | None:
     if fresh is not None:
         return fresh
     value = state.reader.get(rows.IDEMPOTENCY, row_key)
-    return rows.read_known_key(value) if value is not None else None
+    return key_rows.read_known_key(value) if value is not None else None
 
 
 def _read_window(state: State, queue: Queue) -> KnownKeys:
-    key = rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue.number)
+    key = key_rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue.number)
     value = state.reader.get(rows.IDEMPOTENCY, key)
-    return KnownKeys(*rows.read_key_window(value)) if value is not None else KnownKeys(0, 0)
+    return KnownKeys(*key_rows.read_key_window(value)) if value is not None else KnownKeys(0, 0)
 
 
 def _trim(state: State, queue: Queue, window: KnownKeys, rows_max: int) -> None:
@@ -105,13 +105,13 @@ def _trim(state: State, queue: Queue, window: KnownKeys, rows_max: int) -> None:
         window.oldest_ns and state.now - window.oldest_ns < window_ns
     ):
         return
-    start = rows.key_order_key(queue.number, window.head)
-    end = rows.key_order_key(queue.number, window.next)
+    start = key_rows.key_order_key(queue.number, window.head)
+    end = key_rows.key_order_key(queue.number, window.next)
     prefix = rows.queue_prefix(queue.number)
     ops = state.ops(queue.group)
     for order_key, key in state.reader.scan(rows.IDEMPOTENCY, start, end, rows_max, 1 << 20):
-        number = rows.key_order_number(order_key)
-        row_key = rows.KNOWN_KEY_PREFIX + prefix + key
+        number = key_rows.key_order_number(order_key)
+        row_key = key_rows.KNOWN_KEY_PREFIX + prefix + key
         known = _known(state, row_key)
         assert known is not None, f"idempotency key number {number} has no row"
         if known[0] == number:

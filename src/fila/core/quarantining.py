@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.catalogue import forget_queue
 from fila.core.entry import lane_prefix_of
 from fila.core.lane import Lane
@@ -162,10 +162,10 @@ def check_rows(state: State, group: Group) -> None:
                     raise lacking(lane)
         if stored:
             raise rows.CorruptRowError(f"{sum(stored.values())} messages have no lane")
-        for kind in (rows.KNOWN_KEY_PREFIX, rows.KEY_ORDER_PREFIX, rows.KEY_WINDOW_PREFIX):
+        for kind in key_rows.KEY_PREFIXES:
             for page in _pages(reader, rows.IDEMPOTENCY, kind + prefix):
                 for _, value in page:
-                    rows.check_idempotency(kind, value)
+                    key_rows.check_idempotency(kind, value)
 
 
 def _pages(reader: Reader, family: int, prefix: bytes) -> Iterator[list[tuple[bytes, bytes]]]:

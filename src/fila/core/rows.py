@@ -14,10 +14,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'p' · queue u32 · u8 0                       → pause record of the queue
               'p' · queue u32 · u8 1 · fairness key        → pause record of a key
               'q' · group u32                              → quarantine record
-    idempotency
-              'k' · queue u32 · key                        → known key record
-              'o' · queue u32 · number u64                 → key
-              'w' · queue u32                              → key window record
+    idempotency                                            (`key_rows.py`)
     auth      API keys and ACLs (unreachable from config and hooks)
     default   'format'                                     → u32 FORMAT_VERSION
 
@@ -41,8 +38,6 @@ Numbers are big-endian so that byte order is delivery order. Column families:
 
     open      u8 1 · leased_ns u64 · expires_ns u64 · visibility_ms u64
     batch     · flags u8 (1 running out counts an attempt) · (lease u64)*
-    known key u8 1 · number u64 · at_ns u64 · id 16
-    window    u8 1 · head u64 · next u64
 
 A lane's numbers are those of the newest ledger record that mentions it, or else its own record's
 (`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a
@@ -76,9 +71,6 @@ BUCKET_PREFIX: Final = b"b"
 LANE_PREFIX: Final = b"l"
 LEDGER_PREFIX: Final = b"g"
 OPEN_BATCH_PREFIX: Final = b"o"
-KNOWN_KEY_PREFIX: Final = b"k"
-KEY_ORDER_PREFIX: Final = b"o"
-KEY_WINDOW_PREFIX: Final = b"w"
 PAUSE_PREFIX: Final = b"p"
 QUARANTINE_PREFIX: Final = b"q"
 
@@ -103,8 +95,6 @@ _LEDGER_HEAD: Final = struct.Struct(">BQB")
 _LEDGER_CLOCK: Final = struct.Struct(">IQ")
 _LEDGER_LANE: Final = struct.Struct(">IQIQQQQ")
 _OPEN_BATCH_HEAD: Final = struct.Struct(">BQQQB")
-_KNOWN_KEY: Final = struct.Struct(">BQQ16s")
-_KEY_WINDOW: Final = struct.Struct(">BQQ")
 _PAUSE_HEAD: Final = struct.Struct(">BQQ")
 _QUARANTINE_HEAD: Final = struct.Struct(">BQ")
 _CAUSE_BYTES_MAX: Final = 1_000
@@ -217,7 +207,7 @@ def lease_row(expires_ns: int, leased_ns: int, consumer: str, keys: list[bytes])
 
 def read_lease(value: bytes) -> LeaseRow:
     version, expires_ns, leased_ns, name_bytes = _LEASE_HEAD.unpack_from(value)
-    _check(version, "lease")
+    check_version(version, "lease")
     start = _LEASE_HEAD.size + name_bytes
     consumer = value[_LEASE_HEAD.size : start].decode()
     messages = [value[at : at + LEASED_BYTES] for at in range(start, len(value), LEASED_BYTES)]
@@ -241,45 +231,12 @@ def open_batch_row(row: OpenBatchRow) -> bytes:
 
 def read_open_batch(value: bytes) -> OpenBatchRow:
     version, leased_ns, expires_ns, visibility_ms, flags = _OPEN_BATCH_HEAD.unpack_from(value)
-    _check(version, "open batch")
+    check_version(version, "open batch")
     leases = [
         int.from_bytes(value[at : at + 8], "big")
         for at in range(_OPEN_BATCH_HEAD.size, len(value), 8)
     ]
     return OpenBatchRow(leased_ns, expires_ns, visibility_ms, bool(flags & 1), leases)
-
-
-def known_key_row(number: int, at_ns: int, id: bytes) -> bytes:
-    return _KNOWN_KEY.pack(1, number, at_ns, id)
-
-
-def read_known_key(value: bytes) -> tuple[int, int, bytes]:
-    version, number, at_ns, id = _KNOWN_KEY.unpack(value)
-    _check(version, "idempotency key")
-    return number, at_ns, id
-
-
-def key_order_key(queue: int, number: int) -> bytes:
-    return KEY_ORDER_PREFIX + _QUEUE_LANE.pack(queue, number)
-
-
-def known_key_of(order_key: bytes, value: bytes) -> bytes:
-    """The key of the row an order row speaks of."""
-    return KNOWN_KEY_PREFIX + order_key[1:5] + value
-
-
-def key_order_number(key: bytes) -> int:
-    return int.from_bytes(key[5:13], "big")
-
-
-def key_window_row(head: int, next: int) -> bytes:
-    return _KEY_WINDOW.pack(1, head, next)
-
-
-def read_key_window(value: bytes) -> tuple[int, int]:
-    version, head, next = _KEY_WINDOW.unpack(value)
-    _check(version, "idempotency window")
-    return head, next
 
 
 def queue_row(row: QueueRow) -> bytes:
@@ -296,7 +253,7 @@ def queue_row(row: QueueRow) -> bytes:
 def read_queue(value: bytes) -> QueueRow:
     version, number, group, visibility_ms, created_ns, flags = _QUEUE_HEAD.unpack_from(value)
     if version != 1:
-        _check(version, "queue", 2)
+        check_version(version, "queue", 2)
     enqueue, at = _read_bytes32(value, _QUEUE_HEAD.size)
     failure, at = _read_bytes32(value, at)
     settings = _read_settings(value, at) if version > 1 else {}
@@ -326,7 +283,7 @@ def bucket_row(tokens: float, at_ns: int) -> bytes:
 
 def read_bucket(value: bytes) -> tuple[float, int]:
     version, tokens, at_ns = _BUCKET.unpack(value)
-    _check(version, "bucket")
+    check_version(version, "bucket")
     return tokens, at_ns
 
 
@@ -355,7 +312,7 @@ def lane_row(row: LaneRow) -> bytes:
 
 def read_lane(value: bytes) -> LaneRow:
     version, weight, pending, tail, head, throttled_ns = _LANE_HEAD.unpack_from(value)
-    _check(version, "lane")
+    check_version(version, "lane")
     fairness_key, at = _read_bytes16(value, _LANE_HEAD.size)
     (count,) = _U16.unpack_from(value, at)
     at += 2
@@ -384,7 +341,7 @@ pack_ledger_lane: Final = _LEDGER_LANE.pack
 
 def read_ledger(value: bytes) -> LedgerRow:
     version, now_ns, count = _LEDGER_HEAD.unpack_from(value)
-    _check(version, "ledger")
+    check_version(version, "ledger")
     clocks = []
     at = _LEDGER_HEAD.size
     for _ in range(count):
@@ -414,7 +371,7 @@ def pause_row(since_ns: int, active_ns: int, who: str, reason: str) -> bytes:
 def read_pause(value: bytes) -> tuple[int, int, str, str]:
     """since_ns, active_ns, who, reason."""
     version, since_ns, active_ns = _PAUSE_HEAD.unpack_from(value)
-    _check(version, "pause")
+    check_version(version, "pause")
     who, at = _read_bytes16(value, _PAUSE_HEAD.size)
     reason, _ = _read_bytes16(value, at)
     return since_ns, active_ns, who.decode(), reason.decode()
@@ -432,22 +389,14 @@ def quarantine_row(since_ns: int, cause: str) -> bytes:
 def read_quarantine(value: bytes) -> tuple[int, str]:
     """since_ns, cause."""
     version, since_ns = _QUARANTINE_HEAD.unpack_from(value)
-    _check(version, "quarantine")
+    check_version(version, "quarantine")
     cause, _ = _read_bytes16(value, _QUARANTINE_HEAD.size)
     return since_ns, cause.decode(errors="replace")
 
 
-def check_idempotency(kind: bytes, value: bytes) -> None:
-    """Whether a record of this kind can be read."""
-    if kind == KNOWN_KEY_PREFIX:
-        read_known_key(value)
-    elif kind == KEY_WINDOW_PREFIX:
-        read_key_window(value)
-
-
 def check_message(value: bytes) -> None:
     """Whether a message record can be read."""
-    _check(MESSAGE_HEAD.unpack_from(value)[0], "message")
+    check_version(MESSAGE_HEAD.unpack_from(value)[0], "message")
 
 
 def _read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:
@@ -460,7 +409,7 @@ def _read_bytes32(value: bytes, at: int) -> tuple[bytes, int]:
     return value[at + 4 : at + 4 + size], at + 4 + size
 
 
-def _check(version: int, what: str, known: int = 1) -> None:
+def check_version(version: int, what: str, known: int = 1) -> None:
     if version != known:
         raise CorruptRowError(
             f"a stored {what} has version {version}; this Fila reads version {known}"

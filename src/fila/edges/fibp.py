@@ -175,7 +175,9 @@ class FibpConnection(asyncio.Protocol):
                 self._loop.call_soon(self._unchoke)
 
     def takes_more(self) -> bool:
-        return not self._congested or self.unsent_bytes() <= self.limits.unsent_bytes_max
+        if not self._congested:
+            return True
+        return self.unsent_bytes() <= self._port.unsent_bytes_max()
 
     # --- stopping
 
@@ -212,9 +214,9 @@ class FibpConnection(asyncio.Protocol):
 
     def _fall_behind(self, unsent_bytes: int) -> None:
         """The client does not take what is written as fast as it is."""
-        if unsent_bytes > self.limits.unsent_bytes_max:
-            self._open_session().hold()
         self._port.outbound.hold(self, unsent_bytes)
+        if not self.takes_more():
+            self._open_session().hold()
 
     def unsent_bytes(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0

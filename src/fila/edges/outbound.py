@@ -1,21 +1,27 @@
 """Bytes that were written and not taken: of every connection that is slow, and of all together.
 
 One connection that does not read is held back by its own limits. Thousands of them are not: so
-there is a limit on what all of them keep unread, and beyond it those go that have taken nothing for
-the longest time. A client that is slow but reads is not among them.
+there is a limit on what all of them keep unread. From half of it on, a connection that is slow gets
+nothing more until it has caught up, and those that have taken nothing for a second are closed, the
+longest stuck first; beyond the limit those go that have taken nothing for the longest time, however
+short that is. A client that is slow but reads is not among them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final, Protocol
 
 log = logging.getLogger("fila.edges")
 
 SLOW_BYTES: Final = 32 * 1024  # unsent, from which on a connection counts as slow
 JOINED_BYTES: Final = 2 * 1024 * 1024  # written in one piece
+STUCK_S: Final = 1.0  # without taking anything; nobody who reads is that slow
+LOOK_S: Final = 0.1  # between two looks at all that are slow, while there is room
 
 
 def write(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
@@ -51,39 +57,88 @@ class Slow(Protocol):
         ...
 
 
+def _call_later(delay_s: float, what: Callable[[], None]) -> object:
+    return asyncio.get_running_loop().call_later(delay_s, what)
+
+
 class Outbound:
-    def __init__(self, bytes_max: int = 128 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        bytes_max: int = 128 * 1024 * 1024,
+        clock: Callable[[], float] = time.monotonic,
+        later: Callable[[float, Callable[[], None]], object] = _call_later,
+    ) -> None:
         self.bytes_max = bytes_max
         self.bytes = 0
         self.given_up = 0  # connections, since the start
-        self._held: OrderedDict[Slow, int] = OrderedDict()  # who took something last, last
+        self._clock = clock
+        self._later = later
+        self._looks_again = False
+        self._looked = -LOOK_S
+        self._held: OrderedDict[Slow, _Held] = OrderedDict()  # who took something last, last
 
     def hold(self, one: Slow, unsent_bytes: int) -> None:
         """Something was written to a connection that is slow, or it caught up (0)."""
-        before = self._held.get(one, 0)
-        if unsent_bytes:
-            self._held[one] = unsent_bytes
-        elif before:
-            del self._held[one]
-        self.bytes += unsent_bytes - before
-        if self.bytes > self.bytes_max:
+        held = self._held.get(one)
+        if unsent_bytes == 0:
+            if held is not None:
+                self.bytes -= held.bytes
+                del self._held[one]
+            return
+        if held is None:
+            held = self._held[one] = _Held(self._clock())
+        self.bytes += unsent_bytes - held.bytes
+        held.bytes = unsent_bytes
+        self._save_room()
+
+    def _save_room(self) -> None:
+        if self.is_crowded():
             self._make_room()
+            if not self._looks_again:
+                self._looks_again = True
+                self._later(STUCK_S, self._look_again)
+
+    def _look_again(self) -> None:
+        """Who is stuck goes even if nothing more is written to anybody."""
+        self._looks_again = False
+        self._save_room()
+
+    def is_crowded(self) -> bool:
+        """Whether it is time to save room: whoever is slow gets nothing more."""
+        return self.bytes > self.bytes_max // 2
 
     def _make_room(self) -> None:
         """Whoever took something since it was looked at last goes to the end of the line."""
-        for one in list(self._held):
-            before = self._held[one]
-            now = one.unsent_bytes()
-            self._held[one] = now
-            self.bytes += now - before
-            if now < before:
+        now = self._clock()
+        full = self.bytes > self.bytes_max
+        if not full and now < self._looked + LOOK_S:
+            return
+        self._looked = now
+        for one, held in list(self._held.items()):
+            unsent_bytes = one.unsent_bytes()
+            if unsent_bytes < held.bytes:
+                held.since = now
                 self._held.move_to_end(one)
-        for one in list(self._held):
-            if self.bytes <= self.bytes_max:
+            self.bytes += unsent_bytes - held.bytes
+            held.bytes = unsent_bytes
+        for one, held in list(self._held.items()):
+            stuck = now - held.since >= STUCK_S
+            if self.bytes > self.bytes_max or (stuck and self.is_crowded()):
+                self._give_up(one)
+            else:
                 return
-            self._give_up(one)
 
     def _give_up(self, one: Slow) -> None:
         self.given_up += 1
-        self.bytes -= self._held.pop(one)
+        self.bytes -= self._held.pop(one).bytes
         one.give_up()
+
+
+class _Held:
+    """What a connection has not taken, and since when it has taken nothing."""
+
+    __slots__ = ("bytes", "since")
+
+    def __init__(self, since: float) -> None:
+        self.bytes = 0
+        self.since = since

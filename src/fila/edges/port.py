@@ -8,7 +8,7 @@ from fila.edges.failures import Failures
 from fila.edges.inbound import Inbound
 from fila.edges.lane_fields import LaneFields
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import Outbound
+from fila.edges.outbound import SLOW_BYTES, Outbound
 from fila.edges.strangers import Strangers
 
 ALWAYS_ALLOWED: Final = 16
@@ -23,6 +23,11 @@ class Port:
         self.outbound = Outbound(limits.unread_bytes_max)
         self.strangers = Strangers(limits.strangers_max, limits.strangers_bytes_max)
         self.calls = 0  # that are open, over gRPC
+
+    def unsent_bytes_max(self) -> int:
+        """From how many unsent bytes on a connection's consumers get nothing more: fewer while all
+        of them together leave much unread."""
+        return SLOW_BYTES if self.outbound.is_crowded() else self.limits.unsent_bytes_max
 
     def allowed(self, own_max: int, total: int) -> int:
         """How many consumers, or calls, one connection may have. As all of them together come near

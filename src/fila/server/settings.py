@@ -120,9 +120,10 @@ class ConnectionSettings:
     )
     max_unread_bytes: int = setting(
         128 * MiB,
-        "Bytes sent and not taken on all connections, HTTP too; beyond, those that have taken "
-        "nothing for the longest time are closed.",
-        low=MiB,
+        "Bytes sent and not taken on all connections, HTTP too. From half of it on, who is slow "
+        "gets nothing more, and who has taken nothing for a second is closed; beyond it, those "
+        "that have taken nothing for the longest time are.",
+        low=32 * MiB,
     )
     max_unauthenticated: int = setting(
         1_000,

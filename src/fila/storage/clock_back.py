@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -84,9 +84,9 @@ class _Shift:
             return key, rows.queue_row(queue_row._replace(created_ns=created_ns))
         if family == rows.STATE:
             return key, self._state(rows.kind_of(key), value)
-        if family == rows.IDEMPOTENCY and rows.kind_of(key) == rows.KNOWN_KEY_PREFIX:
-            number, at_ns, id = rows.read_known_key(value)
-            return key, rows.known_key_row(number, self.time(at_ns), id)
+        if family == rows.IDEMPOTENCY and rows.kind_of(key) == key_rows.KNOWN_KEY_PREFIX:
+            number, at_ns, id = key_rows.read_known_key(value)
+            return key, key_rows.known_key_row(number, self.time(at_ns), id)
         return key, value
 
     def _message_key(self, key: bytes) -> bytes:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -235,12 +235,12 @@ class _Salvage:
         for key, value in self._readable(rows.IDEMPOTENCY):  # known keys first, then their order
             queue = rows.owner_of_state(key)
             kind = rows.kind_of(key)
-            if kind == rows.KNOWN_KEY_PREFIX:
+            if kind == key_rows.KNOWN_KEY_PREFIX:
                 known.add(key)
-            elif kind == rows.KEY_ORDER_PREFIX:
-                if rows.known_key_of(key, value) not in known:
+            elif kind == key_rows.KEY_ORDER_PREFIX:
+                if key_rows.known_key_of(key, value) not in known:
                     continue
-                number = rows.key_order_number(key)
+                number = key_rows.key_order_number(key)
                 first, following = windows.get(queue, (number, number))
                 windows[queue] = (min(first, number), max(following, number + 1))
             else:
@@ -248,8 +248,8 @@ class _Salvage:
             self._put(rows.IDEMPOTENCY, key, value)
         for queue, window in windows.items():
             if queue not in written:
-                row = rows.key_window_row(*window)
-                at = rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue)
+                row = key_rows.key_window_row(*window)
+                at = key_rows.KEY_WINDOW_PREFIX + rows.queue_prefix(queue)
                 self._put(rows.IDEMPOTENCY, at, row)
 
     def _put(self, family: int, key: bytes, value: bytes) -> None:

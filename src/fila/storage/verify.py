@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fila.core import rows
+from fila.core import key_rows, rows
 from fila.core.entry import id_of
 from fila.core.load import load
 from fila.core.reader import Reader
@@ -168,16 +168,16 @@ class _Verification:
 
     def _idempotency(self, key: bytes, value: bytes) -> None:
         kind = rows.kind_of(key)
-        if kind == rows.KNOWN_KEY_PREFIX:
-            rows.read_known_key(value)
+        if kind == key_rows.KNOWN_KEY_PREFIX:
+            key_rows.read_known_key(value)
             self._known.add(key)
-        elif kind == rows.KEY_ORDER_PREFIX:
-            if rows.known_key_of(key, value) not in self._known:
-                number = rows.key_order_number(key)
+        elif kind == key_rows.KEY_ORDER_PREFIX:
+            if key_rows.known_key_of(key, value) not in self._known:
+                number = key_rows.key_order_number(key)
                 queue = self._name(rows.owner_of_state(key))
                 self._find(f"idempotency key number {number} of {queue} is unknown")
-        elif kind == rows.KEY_WINDOW_PREFIX:
-            rows.read_key_window(value)
+        elif kind == key_rows.KEY_WINDOW_PREFIX:
+            key_rows.read_key_window(value)
         else:
             self._find(f"idempotency: row {key.hex()} is of no known kind")
 

@@ -368,7 +368,10 @@ class GrpcConnection(asyncio.Protocol):
 
     def takes_more(self) -> bool:
         """Whether the client has taken nearly all it was sent."""
-        return self.http2.out.waiting_bytes <= self.limits.unsent_bytes_max
+        return self.http2.out.waiting_bytes <= self.unsent_bytes_max()
+
+    def unsent_bytes_max(self) -> int:
+        return self._port.unsent_bytes_max()
 
     def consumers_allowed(self) -> int:
         return self._port.allowed(self.limits.consumers_max, self.broker.consumers())

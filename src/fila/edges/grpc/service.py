@@ -195,7 +195,7 @@ class ConsumeCall(OneRequestCall):
 
     def is_behind(self) -> bool:
         """Others have their turn while the client does not take what it has."""
-        unsent_max = self.connection.limits.unsent_bytes_max
+        unsent_max = self.connection.unsent_bytes_max()
         return (
             self.stream.out_bytes > unsent_max
             or self.connection.http2.out.waiting_bytes > unsent_max * UNSENT_SHARES
