@@ -94,7 +94,7 @@ class Outbound:
     def _save_room(self) -> None:
         if self.is_crowded():
             self._make_room()
-            if not self._looks_again:
+            if self.is_crowded() and not self._looks_again:
                 self._looks_again = True
                 self._later(STUCK_S, self._look_again)
 
