@@ -58,6 +58,67 @@ def test_a_part_that_failed_fails_the_gate_and_the_others_still_run(
     assert "FAILED" in line and "1 failed, 6 passed" in line
 
 
+def _fails_first(counter: Path, said: str) -> list[str]:
+    """A part that fails once, passes when it is repeated, and notes what it was asked."""
+    script = (
+        "import pathlib, sys; file = pathlib.Path(sys.argv[1]); first = not file.exists()\n"
+        "file.open('a').write(' '.join(sys.argv[2:]) + '\\n')\n"
+        f"print({said!r} if first else '1 passed'); raise SystemExit(first)"
+    )
+    return [sys.executable, "-c", script, str(counter)]
+
+
+@pytest.mark.parametrize("part", ["tests", "rust"])
+def test_what_passes_when_it_is_repeated_alone_is_unsteady_and_told(
+    gate: ModuleType, part: str, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked"
+    gate.PARTS[part] = _fails_first(asked, "1 failed, 6 passed")
+    (outcome,) = [one for one in gate.run(gate.PARTS, in_ci=True) if one.part == part]
+    assert outcome.outcome == gate.UNSTEADY
+    assert outcome.said == "1 failed, 6 passed; alone: 1 passed"
+    assert gate.summary([outcome]).endswith("0 of 1 parts passed, 1 unsteady")
+    assert asked.read_text().splitlines()[1:] == [
+        " ".join(gate.ONLY_FAILED) if part == "tests" else ""
+    ]
+
+
+@pytest.mark.parametrize("said", ["3 failed, 1 error, 6 passed", "no closing line"])
+def test_tests_that_fail_in_numbers_or_without_a_count_are_not_repeated(
+    gate: ModuleType, tmp_path: Path, said: str
+) -> None:
+    asked = tmp_path / "asked"
+    gate.PARTS["tests"] = _fails_first(asked, said)
+    (outcome,) = gate.run(["tests"], in_ci=True)
+    assert outcome.outcome == gate.FAILED and len(asked.read_text().splitlines()) == 1
+
+
+def test_checks_are_not_repeated(gate: ModuleType, tmp_path: Path) -> None:
+    gate.PARTS["check"] = _fails_first(tmp_path / "asked", "1 failed")
+    (outcome,) = gate.run(["check"], in_ci=True)
+    assert outcome.outcome == gate.FAILED
+
+
+def test_the_tests_that_failed_are_those_that_are_repeated(
+    gate: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "test_two.py").write_text(
+        "import pathlib\n"
+        "def test_good():\n    pass\n"
+        "def test_unsteady():\n"
+        "    file = pathlib.Path(__file__).with_name('been')\n"
+        "    been = file.exists()\n"
+        "    file.touch()\n"
+        "    assert been\n"
+    )
+    gate.PARTS["tests"] = [
+        sys.executable, "-m", "pytest", "-q", "-n", "2", "--rootdir", str(tmp_path), str(tmp_path)
+    ]  # fmt: skip
+    (outcome,) = gate.run(["tests"], in_ci=True)
+    assert outcome.outcome == gate.UNSTEADY
+    assert "1 failed, 1 passed" in outcome.said and "alone: 1 passed" in outcome.said
+
+
 def test_a_language_that_is_not_installed_is_left_out_and_told(gate: ModuleType) -> None:
     gate.PARTS["ruby"] = _says("sdks/ruby: Ruby 3.1 or newer is missing", gate.MISSING)
     outcomes = {one.part: one for one in gate.run(gate.PARTS, in_ci=False)}
