@@ -61,11 +61,19 @@ def test_what_is_not_understood_is_a_usage_error(run, argv):
         (("queue", "lst"), "list"),
         (("queue", "create", "q", "--visibilty-timeout", "5s"), "--visibility-timeout"),
         (("completion", "bsh"), "bash"),
+        (("--jsn", "queue", "list"), "--json"),
     ],
     ids=" ".join,
 )
 def test_what_was_probably_meant_is_named(run, argv, meant):
     assert f"did you mean {meant}?" in run(*argv).err
+
+
+def test_an_option_of_another_command_is_not_what_was_meant(run):
+    for argv in (("queue", "delete", "q", "--yes"), ("consume", "q", "--timeout", "1s")):
+        error, hint = run(*argv).err.splitlines()
+        assert error == f"Error: unrecognized arguments: {' '.join(argv[argv.index('q') + 1 :])}"
+        assert hint == f"Hint: `fila {' '.join(argv[: argv.index('q')])} --help` shows the options"
 
 
 @pytest.mark.parametrize(("path", "each"), PARSERS)

@@ -53,6 +53,13 @@ COMMON_NAMES: Final = frozenset(name for name, _ in _COMMON)
 class Parser(argparse.ArgumentParser):
     """Says what was not understood in one line, what may have been meant, and where help is."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # argparse leaves it to the outermost parser to complain, which knows other options.
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` shows the options"
         near = _meant(self, message)
@@ -132,13 +139,15 @@ def _meant(parser: argparse.ArgumentParser, message: str) -> str:
     if unknown:
         word = next((part for part in rest.split() if part.startswith("-")), "")
         options = {name for _, each in walk(parser, ()) for name in each._option_string_actions}
-        known = sorted(options)
+        known = sorted(options - {word})
     else:
         found = re.search(r"invalid choice: '([^']*)'", message)
         word = found[1] if found else ""
         known = [*children(parser), *_choices(parser)]
-    near = difflib.get_close_matches(word.partition("=")[0], known, 1) if word else []
-    return near[0] if near else ""
+    # Without dashes, which make short options look alike.
+    bare = {name.lstrip("-"): name for name in known}
+    near = difflib.get_close_matches(word.partition("=")[0].lstrip("-"), bare, 1)
+    return bare[near[0]] if near else ""
 
 
 def _choices(parser: argparse.ArgumentParser) -> list[str]:
