@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ def read(spark: Any, address: str, queue: str, **options: object) -> Any:
 
 def test_a_queue_is_a_table(spark, address, client, queue) -> None:
     fill(client, queue, 300, fairness_key="a", headers={"tenant": "a"})
-    fill(client, queue, 100, first=300, fairness_key="b", delay_ms=60_000)
+    fill(client, queue, 100, first=300, fairness_key="b", delay_ms=3_600_000)
     read(spark, address, queue).createOrReplaceTempView("queue")
     found = spark.sql(
         "select fairness_key, state, count(*) as n, max(headers['tenant']) as tenant "
@@ -26,6 +27,21 @@ def test_a_queue_is_a_table(spark, address, client, queue) -> None:
     ).collect()
     assert [tuple(row) for row in found] == [("a", "ready", 300, "a"), ("b", "delayed", 100, None)]
     assert held(client, queue) == (400, 0)
+
+
+def test_the_sql_of_the_page_runs_as_it_stands(spark, address, client) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "pipeline" / "source.md"
+    (block,) = re.findall(r"^```sql\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    create, select, insert = block.replace("localhost:5555", address).split(";")[:-1]
+    client.create_queue("orders")
+    fill(client, "orders", 3, fairness_key="b")
+    try:
+        spark.sql(create)
+        assert [tuple(row) for row in spark.sql(select).collect()] == [("b", 3)]
+        spark.sql(insert)
+        assert {tuple(row) for row in spark.sql(select).collect()} == {("b", 3), ("acme", 1)}
+    finally:
+        spark.sql("DROP TABLE IF EXISTS orders")
 
 
 def test_all_actions_on_a_dataframe_see_one_moment(spark, address, client, queue) -> None:
