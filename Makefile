@@ -139,6 +139,7 @@ docs: $(READY) $(PLAYGROUND)  ## regenerate the reference pages and build the si
 	@$(BIN)/python -m fila.server.reference > docs/configuration.md
 	@$(BIN)/python -m fila.cli.reference > docs/cli.md
 	@$(BIN)/python -m fila.telemetry.reference > docs/metrics.md
+	@$(BIN)/python -m fila.edges.http.paths spec/http.md
 	@$(BIN)/python docs/concepts.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 

@@ -25,11 +25,11 @@ from fila.edges.http.message import (
 )
 from fila.edges.http.overview import Sees, overview
 from fila.edges.http.pages import Order, order_of
+from fila.edges.http.paths import PATHS, ROOT, Who
 from fila.edges.http.views import Views
 from fila.security.guard import Guard, Identity
 from fila.telemetry.history import POINTS
 
-ROOT: Final = "/api/v1/"
 _VIEWS: Final = ("overview", "queue", "keys", "key")
 
 
@@ -73,7 +73,7 @@ class Api:
 
     async def serve(self, request: Request) -> Response | EventStream:
         name = request.path.removeprefix(ROOT)
-        if name in ("login", "logout") or name in self._actions:
+        if name in PATHS and PATHS[name].method == "POST":
             return await self._post(name, request)
         if request.method not in ("GET", "HEAD"):
             raise HttpError(405, "MethodNotAllowed", "use GET", (("Allow", "GET, HEAD"),))
@@ -125,9 +125,10 @@ class Api:
 
     async def _document(self, identity: Identity, wish: _Wish) -> Body:
         """The encoded document, if the caller may see it now."""
-        if wish.view in ("buckets", "pipeline"):
+        who = PATHS[wish.view].who
+        if who is Who.ADMIN_OF_ALL:
             refuse(self._guard.permit_all(identity))
-        elif wish.view != "overview":
+        elif who is not Who.SIGNED_IN:
             refuse(self._guard.permit_admin(identity, wish.queue))
         if self._tick != self._views.pulse.tick:
             self._tick = self._views.pulse.tick

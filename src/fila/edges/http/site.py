@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Awaitable, Callable
 
-from fila.edges.http.api import ROOT, Api
+from fila.edges.http.api import Api
 from fila.edges.http.files import Files
 from fila.edges.http.logins import Logins
 from fila.edges.http.message import (
@@ -17,6 +17,7 @@ from fila.edges.http.message import (
     Request,
     Response,
 )
+from fila.edges.http.paths import ROOT
 from fila.security.guard import Guard
 
 
