@@ -29,6 +29,7 @@ const (
 	CodeNodeNotReady        Code = Code(wire.CodeNodeNotReady)        // The node is starting; try again in a moment
 	CodeBatchNotFound       Code = Code(wire.CodeBatchNotFound)       // No lease batch of this name is open: it was acked, released, or its time ran out
 	CodeSnapshotExpired     Code = Code(wire.CodeSnapshotExpired)     // The snapshot was closed or its time is up; browse again for a new one
+	CodeVersionConflict     Code = Code(wire.CodeVersionConflict)     // The queue has another version than the one that was expected: somebody changed it; look at what it is now
 	CodeInternalError       Code = Code(wire.CodeInternalError)       // The broker failed unexpectedly; its log says why
 )
 
@@ -52,6 +53,7 @@ var (
 	ErrNodeNotReady        = errors.New("fila: node not ready")
 	ErrBatchNotFound       = errors.New("fila: batch not found")
 	ErrSnapshotExpired     = errors.New("fila: snapshot expired")
+	ErrVersionConflict     = errors.New("fila: version conflict")
 	ErrInternal            = errors.New("fila: internal error")
 )
 
@@ -74,5 +76,6 @@ var sentinels = map[Code]error{
 	CodeNodeNotReady:        ErrNodeNotReady,
 	CodeBatchNotFound:       ErrBatchNotFound,
 	CodeSnapshotExpired:     ErrSnapshotExpired,
+	CodeVersionConflict:     ErrVersionConflict,
 	CodeInternalError:       ErrInternal,
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fila.client import errors
     from fila.client.aio import AsyncConsumer, AsyncFilaClient, AsyncMessage, AsyncReceipt
     from fila.client.browsing import BrowsedMessage, Page, Snapshot
-    from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
+    from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueSettings, QueueStats
     from fila.client.errors import (
         ApiKeyNotFoundError,
         BatchError,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         StorageError,
         UnauthorizedError,
         UnsupportedVersionError,
+        VersionConflictError,
     )
     from fila.client.event import ConnectionEvent
     from fila.client.leases import BatchCount, LeasedBatch
@@ -59,13 +60,14 @@ if TYPE_CHECKING:
         OpenBatch,
         Permission,
         QueueSummary,
+        QueueVersion,
         ThrottleKeyStats,
     )
 
 _HOMES = {
     "fila.client.aio": ("AsyncConsumer", "AsyncFilaClient", "AsyncMessage", "AsyncReceipt"),
     "fila.client.browsing": ("BrowsedMessage", "Page", "Snapshot"),
-    "fila.client.calls": ("Acl", "ApiKey", "Caller", "QueueList", "QueueStats"),
+    "fila.client.calls": ("Acl", "ApiKey", "Caller", "QueueList", "QueueSettings", "QueueStats"),
     "fila.client.errors": (
         "ApiKeyNotFoundError",
         "BatchError",
@@ -92,6 +94,7 @@ _HOMES = {
         "StorageError",
         "UnauthorizedError",
         "UnsupportedVersionError",
+        "VersionConflictError",
     ),
     "fila.client.event": ("ConnectionEvent",),
     "fila.client.leases": ("BatchCount", "LeasedBatch"),
@@ -107,6 +110,7 @@ _HOMES = {
         "OpenBatch",
         "Permission",
         "QueueSummary",
+        "QueueVersion",
         "ThrottleKeyStats",
     ),
 }
@@ -159,8 +163,10 @@ __all__ = [
     "QueueAlreadyExistsError",
     "QueueList",
     "QueueNotFoundError",
+    "QueueSettings",
     "QueueStats",
     "QueueSummary",
+    "QueueVersion",
     "Receipt",
     "RequestTimeoutError",
     "Snapshot",
@@ -170,6 +176,7 @@ __all__ = [
     "ThrottleKeyStats",
     "UnauthorizedError",
     "UnsupportedVersionError",
+    "VersionConflictError",
     "__version__",
     "errors",
     "trace_context",

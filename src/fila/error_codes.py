@@ -28,6 +28,7 @@ API_KEY_NOT_FOUND: Final = 0x0F
 NODE_NOT_READY: Final = 0x10
 BATCH_NOT_FOUND: Final = 0x11
 SNAPSHOT_EXPIRED: Final = 0x12
+VERSION_CONFLICT: Final = 0x13
 INTERNAL_ERROR: Final = 0xFF
 
 
@@ -123,6 +124,13 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
         SNAPSHOT_EXPIRED,
         "SnapshotExpired",
         "The snapshot was closed or its time is up; browse again for a new one.",
+        (),
+    ),
+    ErrorEntry(
+        VERSION_CONFLICT,
+        "VersionConflict",
+        "The queue has another version than the one that was expected: somebody changed it; look "
+        "at what it is now.",
         (),
     ),
     ErrorEntry(

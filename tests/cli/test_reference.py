@@ -9,6 +9,7 @@ from fila.cli.options import walk
 from fila.cli.reference import JSON_FIELDS, markdown
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
+OTHER = 'function on_failure() return { action = "dlq" } end'
 SCRIPT = 'function on_enqueue(msg) return { throttle_keys = { "listed" } } end'
 
 
@@ -67,7 +68,14 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
         "queue list": (),
         "queue peek": ("listed",),
         "queue inspect": ("listed",),
+        "queue update": ("listed", "--max-attempts", "5"),
+        "queue settings": ("listed",),
         "hooks status": ("listed",),
+        "hooks deploy": ("listed", "--on-failure", OTHER),
+        "hooks history": ("listed",),
+        "hooks diff": ("listed",),
+        "hooks show": ("listed",),
+        "hooks rollback": ("listed",),
         "queue pause": ("listed",),
         "queue resume": ("listed",),
         "key pause": ("listed", "acme"),

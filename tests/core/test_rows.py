@@ -16,6 +16,7 @@ from tests.core.turn import Turns, id_of
 
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
+FROM_1 = st.integers(1, 2**32 - 1)
 ID = st.binary(min_size=16, max_size=16)
 NAME = st.binary(max_size=300)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
@@ -116,7 +117,7 @@ def test_a_lease_comes_back_as_it_was_stored(
     assert row == (expires, leased, consumer, [key[4:] for key in keys])
 
 
-@given(st.builds(QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32))
+@given(st.builds(QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32, FROM_1))
 def test_a_queue_comes_back_as_it_was_stored(row: QueueRow) -> None:
     assert rows.read_queue(rows.queue_row(row)) == row
 

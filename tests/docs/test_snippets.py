@@ -23,6 +23,7 @@ PAGES = [
     "docs/concepts.md",
     "docs/sdk-python.md",
     "docs/testing.md",
+    "docs/operations/change-a-queue.md",
     "docs/operations/measure.md",
     "docs/dramatiq.md",
     *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/hooks/tutorial-*.md")),

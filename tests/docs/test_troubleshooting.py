@@ -111,6 +111,8 @@ def test_queues_and_what_they_wait_for(say: Say, plain: RealBroker) -> None:
     hook = "function on_enqueue(msg) return { throttle_keys = { 'slow' } } end"
     say(addr, "queue", "create", "orders", "--on-enqueue", hook)
     quoted("already exists", say(addr, "queue", "create", "orders"))
+    stale = ("--max-attempts", "3", "--expect-version", "7")
+    quoted("somebody changed it meanwhile", say(addr, "queue", "update", "orders", *stale))
     quoted("Nothing waits in", say(addr, "explain", "orders"))
     say(addr, "enqueue", "orders", "--payload", "x", "--count", "3")
     quoted("Nobody consumes", say(addr, "explain", "orders"))
@@ -131,6 +133,12 @@ def test_hooks(say: Say, plain: RealBroker) -> None:
     told = say(addr, "hooks", "status", "wrong")
     quoted("attempt to call a nil value", told)
     quoted("breaker open", told)
+    by_tenant = "function on_enqueue(msg) return { fairness_key = msg.headers.tenant } end"
+    say(addr, "queue", "create", "right", "--on-enqueue", by_tenant)
+    for _ in range(3):
+        say(addr, "enqueue", "right", "--header", "tenant=acme", "--payload", "x")
+    told = say(addr, "hooks", "deploy", "right", "--on-enqueue", typo)
+    quoted("fails for a message like those of the queue", told)
     told = say(addr, "queue", "create", "file", "--on-enqueue", "policy.lua")
     quoted("is a file's name, not Lua", told)
 

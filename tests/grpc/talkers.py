@@ -33,6 +33,7 @@ STATUS = {
     errors.API_KEY_NOT_FOUND: "NOT_FOUND",
     errors.BATCH_NOT_FOUND: "NOT_FOUND",
     errors.SNAPSHOT_EXPIRED: "FAILED_PRECONDITION",
+    errors.VERSION_CONFLICT: "ABORTED",
 }
 
 
@@ -112,6 +113,13 @@ class Talker(Protocol):
 
     def explain(self, queue: str, key: str | None = None, message_id: str = "") -> dict[str, Any]:
         """The document."""
+
+    def update_queue(self, queue: str, settings: dict[str, str], expected: int = 0) -> int: ...
+
+    def queue_settings(self, queue: str, version: int = 0) -> dict[str, str]: ...
+
+    def versions(self, queue: str) -> list[tuple[int, str, list[str]]]:
+        """Number, author and what changed of every version."""
 
     def pause_queue(self, queue: str, reason: str = "") -> None: ...
 
@@ -250,6 +258,22 @@ class FibpTalker(_Closing):
                 self.peer.request(record, bodies.ExplainResult).document
             )
             return found
+
+    def update_queue(self, queue: str, settings: dict[str, str], expected: int = 0) -> int:
+        with fibp_faults():
+            record = bodies.UpdateQueue(queue, settings, expected)
+            return self.peer.request(record, bodies.UpdateQueueResult).version
+
+    def queue_settings(self, queue: str, version: int = 0) -> dict[str, str]:
+        with fibp_faults():
+            record = bodies.GetQueue(queue, version)
+            found = self.peer.request(record, bodies.GetQueueResult)
+            return {one.key: one.value for one in found.settings}
+
+    def versions(self, queue: str) -> list[tuple[int, str, list[str]]]:
+        with fibp_faults():
+            found = self.peer.request(bodies.ListVersions(queue), bodies.ListVersionsResult)
+            return [(one.version, one.who, list(one.changed)) for one in found.versions]
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
         with fibp_faults():
@@ -423,6 +447,25 @@ class GrpcTalker(_Closing):
             request = admin_pb2.ExplainRequest(queue=queue, fairness_key=key, message_id=message_id)
             found: dict[str, Any] = json.loads(self.client.call("Explain", request).document)
             return found
+
+    def update_queue(self, queue: str, settings: dict[str, str], expected: int = 0) -> int:
+        with grpc_faults():
+            request = admin_pb2.UpdateQueueRequest(
+                queue=queue, settings=settings, expected_version=expected
+            )
+            version: int = self.client.call("UpdateQueue", request).version
+            return version
+
+    def queue_settings(self, queue: str, version: int = 0) -> dict[str, str]:
+        with grpc_faults():
+            request = admin_pb2.GetQueueRequest(queue=queue, version=version)
+            found = self.client.call("GetQueue", request)
+            return {one.key: one.value for one in found.settings}
+
+    def versions(self, queue: str) -> list[tuple[int, str, list[str]]]:
+        with grpc_faults():
+            found = self.client.call("ListVersions", admin_pb2.ListVersionsRequest(queue=queue))
+            return [(one.version, one.who, list(one.changed)) for one in found.versions]
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
         with grpc_faults():

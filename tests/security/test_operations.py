@@ -97,6 +97,24 @@ OPERATIONS: dict[str, Operation] = {
         "{queue}",
         lambda found: found["depth"] == 2,
     ),
+    "UpdateQueue": Operation(
+        lambda talker, world: talker.update_queue(world.queue, {"max_attempts": "7"}),
+        "admin",
+        "{queue}",
+        lambda version: version == 2,
+    ),
+    "GetQueue": Operation(
+        lambda talker, world: talker.queue_settings(world.queue),
+        "admin",
+        "{queue}",
+        lambda settings: settings["max_attempts"] == "0",
+    ),
+    "ListVersions": Operation(
+        lambda talker, world: talker.versions(world.queue),
+        "admin",
+        "{queue}",
+        lambda versions: versions == [(1, "", [])],
+    ),
     "PauseQueue": Operation(
         lambda talker, world: talker.pause_queue(world.queue, "why"), "admin", "{queue}"
     ),

@@ -28,12 +28,13 @@ from fila.core.command import (
     ResumeKey,
     ResumeQueue,
     SetConfig,
+    UpdateQueue,
 )
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import batches, events, extensions, fair, pauses
+from . import batches, events, extensions, fair, pauses, updates
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -394,6 +395,7 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     same("reply to CreateQueue", reply, None)
     books.add_queue(name, visibility_ms, "")
     books.queues[name].max_attempts = limit
+    books.queues[name].settings["max_attempts"] = str(limit)
     if not name.endswith(".dlq"):
         books.dlq_of(books.queues[name])
 
@@ -481,4 +483,5 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     ResumeQueue: pauses.resume_queue,
     Release: _release,
     SetConfig: _set_config,
+    UpdateQueue: updates.update_queue,
 }

@@ -15,7 +15,7 @@ from fila.core.snapshot import snapshot
 from fila.core.state import State
 from fila.core.stats import QueueStats, stats, summaries
 
-from . import model
+from . import model, updates
 from .auditor import Auditor
 from .disk import batch_numbers, lease_numbers, level_of
 from .tokens import TOLERANCE
@@ -56,6 +56,7 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     for name, expected in auditor.queues.items():
         queue = state.queues[name]
         _check_queue(queue, expected, auditor.now)
+        updates.check_present(auditor, machine.view.settings_of(name), expected)
         for key in queue.keys.values():
             for lane in key.lanes.values():
                 window_bytes += _check_window(lane, expected, state.settings, stored_max)
@@ -99,6 +100,8 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
             (lease.number, size),
             (message.lease.number, len(message.body)),
         )
+    _same(f"{name}: version", queue.version, max(expected.versions))
+    _same(f"{name}: max_attempts", queue.max_attempts, expected.max_attempts)
     _same(
         f"{name}: leases",
         lease_numbers(queue),

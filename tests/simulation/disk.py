@@ -11,6 +11,7 @@ from fila.core.queue import Queue
 from fila.core.state import State
 from fila.storage.memory import MemoryStore
 
+from . import updates
 from .auditor import Auditor
 from .tokens import TOLERANCE
 from .turn import Violation
@@ -47,6 +48,7 @@ def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
     if len(seen) != len(auditor.messages):
         lost = next(id for id in auditor.messages if id not in seen)
         raise Violation("nothing is lost", f"{lost.hex()[-6:]} is not on the disk")
+    updates.check_stored(auditor, store, numbers)
     leases = set()
     for key, value in store.scan(rows.LEASES, b"", b"\xff", _ALL, _ALL):
         row = rows.read_lease(value)
@@ -167,6 +169,9 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         queue.group.number,
         queue.visibility_ms,
         queue.max_attempts,
+        queue.version,
+        queue.on_enqueue,
+        queue.on_failure,
         queue.created_ns,
         queue.pending,
         queue.keys_pending,

@@ -541,6 +541,63 @@ FAULTS = [
         "own = now - since_ns - retry - no_consumer - throttled - turn",
         "own = now - since_ns - retry - throttled - turn",
     ),
+    # --- settings that change
+    fault(
+        "an update changes what it did not name",
+        "fila.core.versions:settings_after",
+        "{**settings, **command.settings}",
+        "{**dict.fromkeys(NAMES, ''), **command.settings}",
+    ),
+    fault(
+        "an update overwrites another that came first",
+        "fila.core.versions:settings_after",
+        "if expected and expected != queue.version:",
+        "if False:",
+    ),
+    fault(
+        "a version that is brought back is the present one",
+        "fila.core.versions:settings_after",
+        "settings = found.settings",
+        "pass",
+    ),
+    fault(
+        "an update is gone after a restart",
+        "fila.core.versions:_follow",
+        "ops.append((PUT_QUEUE, queue.name.encode(), rows.queue_row(row)))",
+        "pass",
+    ),
+    fault(
+        "the limits of hooks are gone after a restart",
+        "fila.core.versions:_follow",
+        "ops.append((PUT_STATE, stored, text.encode()))",
+        "pass",
+    ),
+    fault(
+        "versions are kept for ever",
+        "fila.core.versions:update_queue",
+        "if gone > 0:",
+        "if False:",
+    ),
+    fault(
+        "the first version is not kept",
+        "fila.core.versions:update_queue",
+        "if queue.version == 1:",
+        "if False:",
+    ),
+    fault(
+        "a new timeout changes the leases that are held",
+        "fila.core.versions:_follow",
+        "queue.visibility_ms = int(settings[VISIBILITY])",
+        "queue.visibility_ms = int(settings[VISIBILITY])\n"
+        "    for lease in queue.leases.values():\n"
+        "        lease.expires_ns = state.now + queue.visibility_ms * 1_000_000",
+    ),
+    fault(
+        "the versions of a deleted queue stay",
+        "fila.core.catalogue:_delete_rows",
+        "rows.QUEUE_PREFIXES",
+        "rows.QUEUE_PREFIXES[:3]",
+    ),
     # --- the journal
     fault(
         "a message that waits for its time counts as one that may go",

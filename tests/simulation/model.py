@@ -312,9 +312,11 @@ class Queue:
         "pending",
         "ready_lanes",
         "ring",
+        "settings",
         "shared",
         "stall_ns",
         "stalled_since",
+        "versions",
         "visibility_ns",
         "visit_exact",
         "visit_joins",
@@ -336,6 +338,15 @@ class Queue:
         self.leases: dict[int, Lease] = {}
         self.last_lease = 0
         self.max_attempts = 0
+        # What it is told to be; see updates.py. Those about hooks are in the config.
+        self.settings = {
+            "on_enqueue": "",
+            "on_failure": "",
+            "visibility_timeout_ms": str(visibility_ms),
+            "max_attempts": "0",
+        }
+        # Those that are kept; the first is written down when there is a second.
+        self.versions: dict[int, dict[str, str]] = {1: {}}
         self.consumers: dict[str, Consumer] = {}
         self.connections: dict[int, int] = {}
         self.credit: dict[Consumer, None] = {}  # consumers with credit; the first is the next

@@ -45,6 +45,7 @@ class Profile:
         self.released = rng.choice((0.0, 0.1, 0.3))  # share of answers that are releases
         self.extended = (0.0, 0.15, 0.5)[self.turns % 3]  # how often a client asks for more time
         self.max_attempts = (0, 0, 3)[self.turns % 3]  # of queues, where they have a limit
+        self.updates = (0.0, 0.1, 0.0, 0.02, 0.0)[self.turns % 5]  # how often settings change
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         self.hooked = {name for name in names if rng.random() < 0.7}  # queues with hooks
@@ -120,6 +121,7 @@ def settings(rng: Random) -> Settings:
         tell_messages=rng.choice((1, 4, 2_048)),
         idempotency_keys_max=rng.choice((1, 5, 50)),
         idempotency_ms=rng.choice((50, 5_000, 10**9)),
+        versions_kept=3,
         window_idle_ms=rng.choice((1, 100, 5_000)),
     )
     return found._replace(

@@ -35,6 +35,7 @@ from fila.core.verdict import Assignment, FailureVerdict
 from .batch_readers import BatchReaders
 from .clients import Client, Clients
 from .profile import Profile
+from .updates import Updates
 
 if TYPE_CHECKING:
     from .world import World
@@ -51,6 +52,7 @@ class Workload:
         self.made_again = ""  # a queue with a purge under way, to be deleted and created
         self.phase = "mixed"
         self.batches = BatchReaders(rng)
+        self.updates = Updates(profile.updates, profile.turns)
         self.enqueued = 0
 
     def open(self, world: World) -> None:
@@ -99,6 +101,8 @@ class Workload:
             actions.append(lambda: self.batches.act(world, self.some_queue(world)))
         if rng.random() < self.profile.admin:
             actions.append(lambda: self.administrate(world))
+        if self.updates.wanted():
+            actions.append(lambda: self.updates.ask(world, self.profile.queues))
         if self.made_again and rng.random() < 0.5:
             actions.append(partial(self.make_again, world, self.made_again))
             self.made_again = ""

@@ -96,6 +96,39 @@ export interface CreateQueueOptions extends CallOptions {
   readonly maxAttempts?: number | undefined;
 }
 
+/** Options of {@link Client.updateQueue}. */
+export interface UpdateQueueOptions extends CallOptions {
+  /** Refuse if the queue has another version by now. Default: whatever it is. */
+  readonly expectedVersion?: number | undefined;
+  /** Bring this version back, with the settings that are named on top. */
+  readonly fromVersion?: number | undefined;
+  /** Why, for the history. */
+  readonly note?: string | undefined;
+  /** Do not try new hooks on messages that the present ones decided. */
+  readonly unrehearsed?: boolean | undefined;
+}
+
+/** What a queue is told to be, in one version of it. */
+export interface QueueSettings {
+  /** By name; empty where there is none. */
+  readonly settings: Record<string, string>;
+  readonly version: number;
+  readonly madeAtMs: number;
+  /** Empty if it is not known. */
+  readonly who: string;
+  readonly note: string;
+}
+
+/** A line of a queue's history. */
+export interface QueueVersion {
+  readonly version: number;
+  readonly madeAtMs: number;
+  readonly who: string;
+  readonly note: string;
+  /** The settings that differ from the version before. */
+  readonly changed: readonly string[];
+}
+
 /** Options of {@link Client.explain}. */
 export interface ExplainOptions extends CallOptions {
   /** Explain the next message of this fairness key. */
@@ -144,6 +177,43 @@ export abstract class AdminCalls {
       options,
     );
     return queueId;
+  }
+
+  /**
+   * Changes the settings of a queue that are named, all or none, while it works; returns the version that
+   * holds then. Settings are `on_enqueue`, `on_failure`, `visibility_timeout_ms`, `max_attempts`,
+   * `hook_timeout_ms`, `hook_memory_limit_bytes`, `fail_mode`; an empty text is none, or the default.
+   */
+  async updateQueue(
+    queue: string,
+    settings: Readonly<Record<string, string | number>> = {},
+    options: UpdateQueueOptions = {},
+  ): Promise<number> {
+    const { expectedVersion = 0, fromVersion = 0, note = '', unrehearsed = false } = options;
+    const texts = new Map(Object.entries(settings).map(([name, value]) => [name, String(value)]));
+    const body = { queue, settings: texts, expectedVersion, fromVersion, note, unrehearsed };
+    const ask = { ...about(`update queue "${queue}"`, queue), reply: op.UpdateQueueResult };
+    const { version } = await this.request(op.UpdateQueue, body, ask, options);
+    return version;
+  }
+
+  /** A queue's settings as they are, or as they were in an older version. */
+  async getQueue(queue: string, version = 0, options?: CallOptions): Promise<QueueSettings> {
+    const ask = { ...about(`settings of queue "${queue}"`, queue), repeatable: true };
+    const reply = op.GetQueueResult;
+    const found = await this.request(op.GetQueue, { queue, version }, { ...ask, reply }, options);
+    const settings: Record<string, string> = {};
+    for (const { key, value } of found.settings) setOwn(settings, key, value);
+    const { who, note } = found;
+    return { settings, version: found.version, madeAtMs: Number(found.atMs), who, note };
+  }
+
+  /** The versions of a queue's settings that are kept, the newest first. */
+  async listVersions(queue: string, options?: CallOptions): Promise<QueueVersion[]> {
+    const ask = { ...about(`versions of queue "${queue}"`, queue), repeatable: true };
+    const reply = op.ListVersionsResult;
+    const { versions } = await this.request(op.ListVersions, { queue }, { ...ask, reply }, options);
+    return versions.map(({ atMs, ...one }) => ({ ...one, madeAtMs: Number(atMs) }));
   }
 
   /** Deletes a queue with everything in it. */

@@ -234,6 +234,13 @@ export class BatchNotFoundError extends RefusedError {
   }
 }
 
+/** The queue has another version than the one that was expected: somebody changed it. */
+export class VersionConflictError extends RefusedError {
+  static {
+    named(this, 'VersionConflictError');
+  }
+}
+
 /** The snapshot being browsed was closed or its time is up; browse again. */
 export class SnapshotExpiredError extends RefusedError {
   static {
@@ -317,6 +324,7 @@ const BY_NAME: Readonly<Record<RefusalName, Refusal>> = {
   NodeNotReady: NodeNotReadyError,
   BatchNotFound: BatchNotFoundError,
   SnapshotExpired: SnapshotExpiredError,
+  VersionConflict: VersionConflictError,
   InternalError,
 };
 

@@ -22,9 +22,12 @@ export type {
   ExplainOptions,
   FairnessKeyStats,
   Permission,
+  QueueSettings,
   QueueStats,
   QueueSummary,
+  QueueVersion,
   ThrottleKeyStats,
+  UpdateQueueOptions,
 } from './calls.js';
 export type {
   BatchCount,
@@ -67,5 +70,6 @@ export {
   StorageError,
   UnauthorizedError,
   UnsupportedVersionError,
+  VersionConflictError,
   type FilaErrorCode,
 } from './errors.js';

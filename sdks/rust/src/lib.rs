@@ -93,6 +93,7 @@ mod settle;
 mod subscription;
 mod tls;
 pub mod trace;
+mod versions;
 #[doc(hidden)]
 pub mod wire;
 mod writer;
@@ -117,6 +118,7 @@ pub use event::Event;
 pub use keys::{Acl, ApiKey, ApiKeyInfo, CreateApiKeyOptions, Permission};
 pub use message::Message;
 pub use options::{BatchMode, ConnectOptions};
+pub use versions::{QueueSettings, QueueUpdate, QueueVersion};
 
 /// The README's programs are compiled with the documentation's.
 #[cfg(doctest)]

@@ -11,9 +11,9 @@ from fila.broker.clock import Clock
 from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
 from fila.broker.outbox import Recorder, Sink, Watcher
-from fila.broker.overrides import fault_of, limits_of, override_of
+from fila.broker.overrides import fault_of, limits_in, limits_of, override_of
 from fila.broker.turns import Turns
-from fila.core import rejection
+from fila.core import rejection, versions
 from fila.core.command import (
     Ack,
     AckBatch,
@@ -36,6 +36,7 @@ from fila.core.command import (
     ResumeQueue,
     SetConfig,
     StoreAuth,
+    UpdateQueue,
     Withdraw,
 )
 from fila.core.effect import BatchLeased
@@ -271,6 +272,34 @@ class Broker(Turns):
             return reply
         self.install_hooks(queue)
         return None
+
+    def update_queue(self, wanted: UpdateQueue, rehearse: bool) -> int | Rejection:
+        """Change a queue's settings, all that are named or none; the version that holds then. Its
+        hooks decide as they did until the new ones are known to work."""
+        self.begin()
+        queue = wanted.queue
+        try:
+            settings = self._machine.view.settings_after(wanted)
+        except StoreDamagedError as error:
+            return self.set_apart(error)
+        if isinstance(settings, Rejection):
+            return settings
+        before = self._machine.view.settings_of(queue)
+        about_hooks = any(settings[name] != before[name] for name in versions.ABOUT_HOOKS)
+        if about_hooks:
+            limits = limits_in(queue, settings)
+            if isinstance(limits, Rejection):
+                return limits
+            scripts = [settings[name] or None for name in versions.SCRIPTS]
+            try:
+                self._hooks.rehearse(queue, *scripts, **limits._asdict(), on_messages=rehearse)
+            except HookError as error:
+                return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
+        reply = self._turn.apply(wanted)
+        if about_hooks and not isinstance(reply, Rejection):
+            self._hooks.config_changed()
+            self.install_hooks(queue)
+        return reply
 
     def delete_queue(self, queue: str) -> Rejection | None:
         self.begin()

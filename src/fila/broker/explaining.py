@@ -7,6 +7,7 @@ get the default key and share one lane with all others.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Generator
 from typing import Final
 
@@ -108,8 +109,9 @@ def _with_hooks(broker: Broker, document: Document) -> Document:
         document.setdefault("changes", []).append(
             {
                 "do": "repair_hook",
-                "text": "an on_enqueue that does not fail; the broker's log has its last error",
-                "command": "fila hooks test",
+                "text": "an on_enqueue that does not fail (fila hooks test), or the one before it "
+                "(fila hooks rollback); the broker's log has its last error",
+                "command": f"fila hooks deploy {shlex.quote(document['queue'])} --on-enqueue @FILE",
                 "eta_ms": None,
             }
         )

@@ -107,9 +107,12 @@ def _finish(
 def text_fault(fields: dict[str, Any]) -> Rejection | None:
     """Text that is no UTF-8 can be neither stored nor sent: JSON lets half a character through."""
     for name, value in fields.items():
-        if isinstance(value, str):
+        texts = (value,) if isinstance(value, str) else ()
+        if isinstance(value, dict):
+            texts = (*value, *value.values())
+        for text in texts:
             try:
-                value.encode()
+                text.encode()
             except UnicodeEncodeError as error:
                 return invalid_value(
                     name, f"character {error.start} is half of a surrogate pair, not valid UTF-8"

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from fila.core.rejection import Rejection, invalid_value
+from fila.core.versions import CONFIG_PREFIX, HOOK_LIMITS, config_key
 from fila.hooks.contract import FAIL_MODES
 from fila.hooks.limits import MEMORY_LIMIT_BYTES_MAX, MEMORY_LIMIT_BYTES_MIN, TIMEOUT_MS_MAX
 
-_PREFIX: Final = "lua:"
-_FIELDS: Final = ("timeout_ms", "memory_limit_bytes", "fail_mode")
+_FIELDS: Final = tuple(HOOK_LIMITS.values())
 _RANGES: Final = {
     "timeout_ms": (1, TIMEOUT_MS_MAX),
     "memory_limit_bytes": (MEMORY_LIMIT_BYTES_MIN, MEMORY_LIMIT_BYTES_MAX),
@@ -36,9 +37,9 @@ class Limits(NamedTuple):
 
 def override_of(key: str) -> Override | None:
     """Which queue's limit or mode a config key sets; None if it is about something else."""
-    if not key.startswith(_PREFIX):
+    if not key.startswith(CONFIG_PREFIX):
         return None
-    queue, _, field = key[len(_PREFIX) :].rpartition(":")
+    queue, _, field = key[len(CONFIG_PREFIX) :].rpartition(":")
     return Override(queue, field) if queue and field in _FIELDS else None
 
 
@@ -55,7 +56,20 @@ def fault_of(override: Override, value: str) -> str | None:
 
 
 def limits_of(queue: str, config: Mapping[str, str]) -> Limits:
-    timeout_ms, memory, fail_mode = (config.get(f"{_PREFIX}{queue}:{one}") for one in _FIELDS)
+    return _limits(*[config.get(config_key(queue, field)) for field in _FIELDS])
+
+
+def limits_in(queue: str, settings: Mapping[str, str]) -> Limits | Rejection:
+    """Those among a queue's settings, or why they cannot be."""
+    for name, field in HOOK_LIMITS.items():
+        if settings[name]:
+            fault = fault_of(Override(queue, field), settings[name])
+            if fault is not None:
+                return invalid_value(name, fault)
+    return _limits(*[settings[name] for name in HOOK_LIMITS])
+
+
+def _limits(timeout_ms: str | None, memory: str | None, fail_mode: str | None) -> Limits:
     return Limits(_number(timeout_ms), _number(memory), fail_mode or None)
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import explaining
 from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS, Steps, counted
+from fila.core.command import UpdateQueue
 from fila.core.explain import Document
 from fila.core.rejection import OK, Rejection
 from fila.core.stats import Reading
+from fila.core.versions import changed
 from fila.core.work import Work
 from fila.wire import bodies as b
 from fila.wire.fields import LIST_ITEMS_MAX
@@ -21,12 +23,48 @@ from fila.wire.fields import LIST_ITEMS_MAX
 if TYPE_CHECKING:
     from fila.broker.session import Session
 
+_MS: Final = 1_000_000
+
 Done = Callable[[Any], Steps | None]
 
 
 def create_queue(session: Session, request: b.CreateQueue) -> b.CreateQueueResult | Rejection:
     fault = session.broker.create_queue(*request)
     return fault or b.CreateQueueResult(OK, request.name)
+
+
+def update_queue(session: Session, request: b.UpdateQueue) -> b.UpdateQueueResult | Rejection:
+    wanted = UpdateQueue(
+        request.queue,
+        request.settings,
+        request.expected_version,
+        request.from_version,
+        request.note,
+        session.identity.label,
+    )
+    reply = session.broker.update_queue(wanted, rehearse=not request.unrehearsed)
+    return reply if isinstance(reply, Rejection) else b.UpdateQueueResult(OK, reply)
+
+
+def get_queue(session: Session, request: b.GetQueue) -> b.GetQueueResult | Rejection:
+    found = session.broker.machine.view.version(request.queue, request.version)
+    if isinstance(found, Rejection):
+        return found
+    settings = tuple([b.ConfigEntry(name, text) for name, text in found.settings.items()])
+    told = (settings, found.number, found.at_ns // _MS, found.who, found.note)
+    return b.GetQueueResult(OK, *told)
+
+
+def list_versions(session: Session, request: b.ListVersions) -> b.ListVersionsResult | Rejection:
+    found = session.broker.machine.view.versions(request.queue)
+    if isinstance(found, Rejection):
+        return found
+    told = []
+    for at, one in enumerate(found):
+        before = found[at + 1].settings if at + 1 < len(found) else None
+        names = changed(before, one.settings) if before is not None else []
+        told.append(b.QueueVersion(one.number, one.at_ns // _MS, one.who, one.note, tuple(names)))
+    return b.ListVersionsResult(OK, tuple(told))
 
 
 def delete_queue(session: Session, request: b.DeleteQueue) -> b.DeleteQueueResult | Rejection:
@@ -174,6 +212,9 @@ def get_limits(session: Session, request: b.GetLimits) -> b.GetLimitsResult:
 
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.CreateQueue: create_queue,
+    b.UpdateQueue: update_queue,
+    b.GetQueue: get_queue,
+    b.ListVersions: list_versions,
     b.DeleteQueue: delete_queue,
     b.GetStats: get_stats,
     b.ListQueues: list_queues,

@@ -22,9 +22,10 @@ CONNECT_TIMEOUT_S: Final = 2.0  # somebody waits for the answer to a key
 TAKES: Final = {
     "queues": (
         "consume", "dlq delete", "dlq export", "dlq groups", "dlq list", "dlq redrive", "dlq show",
-        "enqueue", "explain", "hooks status", "key pause", "key resume", "queue delete",
-        "queue inspect", "queue pause", "queue peek", "queue purge", "queue resume", "redrive",
-        "stats", "top",
+        "enqueue", "explain", "hooks deploy", "hooks diff", "hooks history", "hooks rollback",
+        "hooks show", "hooks status", "key pause", "key resume", "queue delete", "queue inspect",
+        "queue pause", "queue peek", "queue purge", "queue resume", "queue settings",
+        "queue update", "redrive", "stats", "top",
     ),
     "contexts": ("context delete", "context set", "context show", "context use"),
 }  # fmt: skip

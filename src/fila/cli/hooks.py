@@ -1,6 +1,6 @@
 """`fila hooks test`: try a policy on sample messages before a queue depends on it. No broker.
 
-`fila hooks status` is in `hook_status.py`.
+`fila hooks status` is in `hook_status.py`; deploying, and versions, in `hook_versions.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from fila.cli import hook_status
+from fila.cli import hook_status, hook_versions
 from fila.cli.durations import milliseconds
 from fila.cli.failure import EXIT_FAILED, Failure, unreadable, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
@@ -28,11 +28,14 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "hooks",
-        "try Lua hooks on sample messages, see how a queue's are doing",
+        "try Lua hooks, deploy them, bring them back, see how they are doing",
         examples="  fila hooks test --on-enqueue @policy.lua --messages sample.jsonl\n"
+        "  fila hooks deploy orders --on-enqueue @policy.lua\n"
+        "  fila hooks rollback orders\n"
         "  fila hooks status orders",
     )
     inner = verbs(parser)
+    hook_versions.add_parsers(inner)
     status = command(
         inner,
         "status",
@@ -92,6 +95,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.verb == "status":
         return hook_status.run(args)
+    if args.verb in hook_versions.VERBS:
+        return hook_versions.run(args)
     if args.on_enqueue is None and args.on_failure is None:
         raise usage("give --on-enqueue, --on-failure or both")
     try:

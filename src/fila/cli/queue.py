@@ -1,23 +1,26 @@
-"""`fila queue create|delete|list|inspect|peek|pause|resume|purge`."""
+"""`fila queue create|update|settings|delete|list|inspect|peek|pause|resume|purge`."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from fila.cli import connection, pause_purge, peek, standing, stats
+from fila.cli import connection, pause_purge, peek, queue_update, standing, stats
 from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
+from fila.cli.settings import LIMITS, attempts
 
-ATTEMPTS_MAX = 1_000_000  # as the broker's settings say
+if TYPE_CHECKING:
+    from fila.client.sync import FilaClient
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "queue",
-        "create, delete, list, inspect, pause and purge queues",
+        "create, change, delete, list, inspect, pause and purge queues",
         examples="  fila queue create orders\n  fila queue list\n  fila queue inspect orders",
     )
     inner = verbs(parser)
@@ -35,11 +38,17 @@ def add_parser(subparsers: Subparsers) -> None:
         "  fila queue create mails --max-attempts 5\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
-        "  end'",
+        "  end'\n"
+        "  fila queue create refunds --like orders",
     )
     create.add_argument("name", metavar="NAME", help="1 to 255 bytes without control characters")
     create.add_argument(
         "--if-missing", action="store_true", help="leave a queue that is there already as it is"
+    )
+    create.add_argument(
+        "--like",
+        metavar="QUEUE",
+        help="with the settings of that queue; what else is named comes on top",
     )
     create.add_argument("--on-enqueue", metavar="SCRIPT", help="Lua, or @FILE")
     create.add_argument("--on-failure", metavar="SCRIPT", help="Lua, or @FILE")
@@ -47,7 +56,6 @@ def add_parser(subparsers: Subparsers) -> None:
         "--visibility-timeout",
         metavar="TIME",
         type=milliseconds(),
-        default=0,
         help="how long a consumer may keep a message before it is retried; 1s or more, a bare "
         "number is in ms (0, the default, stands for 30s)",
     )
@@ -55,10 +63,11 @@ def add_parser(subparsers: Subparsers) -> None:
         "--max-attempts",
         metavar="N",
         type=attempts,
-        default=0,
         help="a message that failed N times is a dead letter, whatever the hook says "
         "(0, the default: no limit)",
     )
+
+    queue_update.add_parsers(inner)
 
     delete = command(
         inner,
@@ -92,15 +101,11 @@ def add_parser(subparsers: Subparsers) -> None:
     peek.add_parser(inner)
 
 
-def attempts(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > ATTEMPTS_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {ATTEMPTS_MAX}")
-    return int(text)
-
-
 def run(args: argparse.Namespace) -> int:
     if args.verb in pause_purge.VERBS:
         return pause_purge.run(args)
+    if args.verb in queue_update.VERBS:
+        return queue_update.run(args)
     if args.verb == "create":
         return _create(args)
     if args.verb == "delete":
@@ -113,20 +118,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace) -> int:
-    on_enqueue = script(args.on_enqueue)
-    on_failure = script(args.on_failure)
+    named = {
+        "on_enqueue": script(args.on_enqueue),
+        "on_failure": script(args.on_failure),
+        "visibility_timeout_ms": args.visibility_timeout,
+        "max_attempts": args.max_attempts,
+    }
     created = True
     with connection.open_client(args) as client:
         from fila.client.errors import QueueAlreadyExistsError
 
+        settings = client.get_queue(args.like).settings if args.like is not None else {}
+        settings.update({name: str(value) for name, value in named.items() if value is not None})
         try:
-            client.create_queue(
-                args.name,
-                on_enqueue=on_enqueue,
-                on_failure=on_failure,
-                visibility_timeout_ms=args.visibility_timeout,
-                max_attempts=args.max_attempts,
-            )
+            _create_with(client, args.name, settings)
         except QueueAlreadyExistsError:
             if not args.if_missing:
                 raise
@@ -138,6 +143,19 @@ def _create(args: argparse.Namespace) -> int:
     else:
         say(f'Queue "{shown(args.name)}" is there already')
     return 0
+
+
+def _create_with(client: FilaClient, name: str, settings: dict[str, str]) -> None:
+    client.create_queue(
+        name,
+        on_enqueue=settings.get("on_enqueue") or None,
+        on_failure=settings.get("on_failure") or None,
+        visibility_timeout_ms=int(settings.get("visibility_timeout_ms") or 0),
+        max_attempts=int(settings.get("max_attempts") or 0),
+    )
+    limits = {one: text for one, text in settings.items() if one in LIMITS and text}
+    if limits:
+        client.update_queue(name, limits)
 
 
 def _delete(args: argparse.Namespace) -> int:

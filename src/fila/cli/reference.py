@@ -75,9 +75,13 @@ _MESSAGE: Final = (
 )
 _DEATH: Final = ("dead",)  # reason, error, at_ms, attempts, queue
 _CONTEXT: Final = ("name", "addr", "tls", "tls_ca_cert", "tls_cert", "tls_key", "api_key_set")
+_CHANGED: Final = ("queue", "version", "changed")
+_SETTINGS: Final = ("queue", "settings", "version", "at_ms", "who", "note")
 # The fields of each command's JSON; a test compares them with what the commands print.
 JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
+    "queue update": _CHANGED,
+    "queue settings": _SETTINGS,
     "queue delete": ("queue", "deleted"),
     "queue list": (
         "queues[].name",
@@ -164,6 +168,11 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "dlq redrive": ("queue", "redriven"),
     "dlq delete": ("queue", "key", "purged"),
     "hooks status": ("queue", "hooks"),
+    "hooks deploy": _CHANGED,
+    "hooks rollback": _CHANGED,
+    "hooks show": _SETTINGS,
+    "hooks history": ("queue", "versions[].version", ".at_ms", ".who", ".note", ".changed"),
+    "hooks diff": ("queue", "old", "new", "changes[].setting", ".old", ".new"),
     "auth create": ("key_id", "token", "name", "is_superadmin", "expires_at_ms"),
     "auth list": ("keys[].key_id", ".name", ".created_at_ms", ".expires_at_ms", ".is_superadmin"),
     "auth revoke": ("key_id", "revoked"),
@@ -199,7 +208,9 @@ _AFTER_FIELDS: Final = """
 `payload` is null when the message is not text; `payload_base64` is always exact. `settled` is
 `ack`, `nack` or, with `--peek-only`, null. A `value` of null is a setting that is not set.
 `fila stats QUEUE` prints what `fila queue inspect` does; `batches` are the open lease batches by
-stream. `permissions` are objects with `kind` and `pattern`. `server` has `addr` and either
+stream. `changed` of an update says whether there was anything to change;
+`settings` are texts by name, empty where there is none.
+`permissions` are objects with `kind` and `pattern`. `server` has `addr` and either
 `version` and `form`, or an `error`; `fila version --verbose` adds `form`, `python`, `platform` and
 `engines`. `key` of `queue purge` is null when all keys were purged. A time of 0 means never. What
 `explain` and `top` print is described in [spec/explain.md](../spec/explain.md); `journal tail`

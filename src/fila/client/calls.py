@@ -6,7 +6,7 @@ touches sockets or state.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from fila.client.errors import FilaError, from_code
@@ -18,6 +18,7 @@ from fila.wire.bodies import (
     FairnessKeyStats,
     Permission,
     QueueSummary,
+    QueueVersion,
     ThrottleKeyStats,
 )
 
@@ -54,6 +55,17 @@ class Acl(NamedTuple):
     key_id: str
     is_superadmin: bool
     permissions: tuple[Permission, ...]
+
+
+class QueueSettings(NamedTuple):
+    """What a queue is told to be: its settings by name, texts that are empty where there is none;
+    which version that is, who made it, when and why."""
+
+    settings: dict[str, str]
+    version: int
+    at_ms: int
+    who: str
+    note: str
 
 
 class Caller(NamedTuple):
@@ -122,6 +134,31 @@ def create_queue(
 ) -> Call[str]:
     body = b.CreateQueue(name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts or None)
     return call_of(body, lambda r: str(r.queue_id))
+
+
+def update_queue(
+    queue: str,
+    settings: Mapping[str, str | int],
+    expected_version: int,
+    from_version: int,
+    note: str,
+    unrehearsed: bool,
+) -> Call[int]:
+    texts = {name: str(value) for name, value in settings.items()}
+    body = b.UpdateQueue(queue, texts, expected_version, from_version, note, unrehearsed)
+    return call_of(body, lambda r: int(r.version))
+
+
+def get_queue(queue: str, version: int) -> Call[QueueSettings]:
+    def parse(reply: b.GetQueueResult) -> QueueSettings:
+        settings = {one.key: one.value for one in reply.settings}
+        return QueueSettings(settings, reply.version, reply.at_ms, reply.who, reply.note)
+
+    return call_of(b.GetQueue(queue, version), parse)
+
+
+def list_versions(queue: str) -> Call[list[QueueVersion]]:
+    return call_of(b.ListVersions(queue), lambda r: list(r.versions))
 
 
 def delete_queue(queue: str) -> Call[None]:

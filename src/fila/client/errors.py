@@ -138,6 +138,12 @@ class SnapshotExpiredError(_RefusalError):
     code = codes.SNAPSHOT_EXPIRED
 
 
+class VersionConflictError(_RefusalError):
+    """The queue has another version than the one that was expected: somebody changed it."""
+
+    code = codes.VERSION_CONFLICT
+
+
 class InternalError(_RefusalError):
     code = codes.INTERNAL_ERROR
 
@@ -207,6 +213,7 @@ BY_CODE: Final[dict[int, type[FilaError]]] = {
         NodeNotReadyError,
         BatchNotFoundError,
         SnapshotExpiredError,
+        VersionConflictError,
         InternalError,
     )
     if cause.code is not None

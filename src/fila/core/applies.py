@@ -41,7 +41,7 @@ class Applies:
     @overload
     def apply(self, command: c.AckBatch | c.ReleaseBatch) -> tuple[int, int, int] | Rejection: ...
 
-    # how many messages, consumers, queues or keys it concerned,
+    # how many messages, consumers, queues or keys it concerned, or which version holds now,
     @overload
     def apply(
         self,
@@ -56,6 +56,7 @@ class Applies:
         | c.Redrive
         | c.ResumeKey
         | c.ResumeQueue
+        | c.UpdateQueue
         | c.Withdraw,
     ) -> int | Rejection: ...
 

@@ -22,6 +22,7 @@ from fila.core.row_batch import (
     Op,
 )
 from fila.core.rows import QueueRow
+from fila.core.settings import Settings
 from fila.core.state import State
 
 
@@ -38,6 +39,23 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
         if taken in state.quarantined:
             return state.no_queue(taken)
     visibility_ms = command.visibility_ms or settings.visibility_ms_default
+    fault = visibility_fault(settings, visibility_ms)
+    if fault is not None:
+        return fault
+    if len(state.queues) + len(state.quarantined) + 2 > settings.queues_max:
+        return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
+    fault = attempts_fault(settings, name, command.max_attempts)
+    if fault is not None:
+        return fault
+    group = Group(state.next_queue)
+    state.groups[group.number] = group
+    _add_queue(state, name, group, visibility_ms, command)
+    dead_letters_of(state, state.queues[name])
+    return None
+
+
+def visibility_fault(settings: Settings, visibility_ms: int) -> Rejection | None:
+    """Why a queue's leases cannot last so long, if so."""
     if visibility_ms < settings.visibility_ms_min:
         return invalid_value(
             "visibility timeout",
@@ -49,20 +67,19 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
             "visibility timeout",
             f"{visibility_ms} ms is too long; the longest is {settings.visibility_ms_max} ms",
         )
-    if len(state.queues) + len(state.quarantined) + 2 > settings.queues_max:
-        return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
-    if command.max_attempts > settings.max_attempts_max:
+    return None
+
+
+def attempts_fault(settings: Settings, name: str, max_attempts: int) -> Rejection | None:
+    """Why that cannot be the queue's delivery limit, if so."""
+    if max_attempts > settings.max_attempts_max:
         return invalid_value(
             "max_attempts",
-            f"{command.max_attempts} is too many; the most is {settings.max_attempts_max}, and 0 "
+            f"{max_attempts} is too many; the most is {settings.max_attempts_max}, and 0 "
             "is no limit",
         )
-    if command.max_attempts and name.endswith(DLQ_SUFFIX):
+    if max_attempts and name.endswith(DLQ_SUFFIX):
         return invalid_value("max_attempts", f'"{name}" has no dead-letter queue of its own')
-    group = Group(state.next_queue)
-    state.groups[group.number] = group
-    _add_queue(state, name, group, visibility_ms, command)
-    dead_letters_of(state, state.queues[name])
     return None
 
 
@@ -286,7 +303,7 @@ def _delete_rows(ops: list[Op], queue: int) -> None:
     for family, kinds in (
         (rows.MESSAGES, (b"",)),
         (rows.LEASES, (b"",)),
-        (rows.STATE, (rows.LANE_PREFIX, rows.OPEN_BATCH_PREFIX, rows.PAUSE_PREFIX)),
+        (rows.STATE, rows.QUEUE_PREFIXES),
         (rows.IDEMPOTENCY, key_rows.KEY_PREFIXES),
     ):
         for kind in kinds:

@@ -25,6 +25,18 @@ class CreateQueue(NamedTuple):
     max_attempts: int = 0  # failures that make a dead letter, whatever the hook says; 0: no limit
 
 
+class UpdateQueue(NamedTuple):
+    """Change the settings that are named (`versions.py`), texts that may be empty; or go back to
+    an older version's, with those that are named on top."""
+
+    queue: str
+    settings: dict[str, str]
+    expected_version: int = 0  # refused where it is another by now; 0: whatever it is
+    from_version: int = 0
+    note: str = ""
+    who: str = ""
+
+
 class DeleteQueue(NamedTuple):
     queue: str
 
@@ -250,6 +262,7 @@ class Purge(NamedTuple):
 
 Command = (
     CreateQueue
+    | UpdateQueue
     | DeleteQueue
     | SetConfig
     | StoreAuth

@@ -108,6 +108,7 @@ def about_queue(state: State, queue: Queue) -> Document:
     counters = queue.counters
     return {
         "queue": queue.name,
+        "version": queue.version,
         "now_ms": now // MS,
         "depth": queue.pending,
         "in_flight": len(queue.leased),
@@ -132,6 +133,7 @@ def about_quarantined(state: State, one: Quarantined) -> Document:
     counters = "delivered enqueued acked purged"
     return {
         "queue": one.name,
+        "version": 0,
         "now_ms": state.now // MS,
         **dict.fromkeys([*counts.split(), *counters.split()], 0),
         "rate_per_second": 0.0,

@@ -24,6 +24,7 @@ from fila.core import (
     quarantining,
     redrive,
     settlement,
+    versions,
 )
 from fila.core import command as c
 from fila.core.applies import Applies, Reply
@@ -70,6 +71,7 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.PauseKey: pausing.pause_key,
     c.ResumeKey: pausing.resume_key,
     c.Purge: purging.purge,
+    c.UpdateQueue: versions.update_queue,
 }
 # Those about the catalogue, which look queues up themselves or need none.
 _ON_CATALOGUE: Final[dict[type[Command], Callable[[State, Any], Reply]]] = {
@@ -168,6 +170,7 @@ class Machine(Applies):
             lane.lower_delivered(state.now)
         state.removed_early.clear()
         state.fresh_keys.clear()
+        state.fresh_versions.clear()
         state.purged.clear()
 
     def next_deadline(self, delivers: bool = True) -> int:

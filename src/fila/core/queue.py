@@ -132,6 +132,7 @@ class Queue(Sleeper):
         "stall_ns",
         "stalled_since",
         "touched",
+        "version",
         "visibility_ms",
         "windowed",
     )
@@ -146,6 +147,7 @@ class Queue(Sleeper):
         self.on_enqueue = row.on_enqueue
         self.on_failure = row.on_failure
         self.max_attempts = row.max_attempts  # a message that failed so often is dead; 0: no limit
+        self.version = row.version  # of its settings: 1, and one more with every change
         self.ring = Ring()
         self.keys: dict[bytes, FairnessKey] = {}
         self.heads: Heads | None = None  # while dead letters are moved from here

@@ -19,6 +19,7 @@ from fila.error_codes import QUEUE_ALREADY_EXISTS as QUEUE_ALREADY_EXISTS
 from fila.error_codes import QUEUE_NOT_FOUND as QUEUE_NOT_FOUND
 from fila.error_codes import SNAPSHOT_EXPIRED as SNAPSHOT_EXPIRED
 from fila.error_codes import STORAGE_ERROR as STORAGE_ERROR
+from fila.error_codes import VERSION_CONFLICT as VERSION_CONFLICT
 
 
 class Rejection(NamedTuple):

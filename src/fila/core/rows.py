@@ -14,6 +14,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'p' · queue u32 · u8 0                       → pause record of the queue
               'p' · queue u32 · u8 1 · fairness key        → pause record of a key
               'q' · group u32                              → quarantine record
+              'v' · queue u32 · version u32                (`version_rows.py`)
     idempotency                                            (`key_rows.py`)
     auth      API keys and ACLs (unreachable from config and hooks)
     default   'format'                                     → u32 FORMAT_VERSION
@@ -24,7 +25,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               · (lane u64 · stamp u64 · id 16)*
     queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
               · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
-              · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts
+              · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
+                3 version (left out: 1)
               (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
@@ -73,6 +75,9 @@ LEDGER_PREFIX: Final = b"g"
 OPEN_BATCH_PREFIX: Final = b"o"
 PAUSE_PREFIX: Final = b"p"
 QUARANTINE_PREFIX: Final = b"q"
+VERSION_PREFIX: Final = b"v"
+# Rows of the state family that belong to a queue, whose number follows.
+QUEUE_PREFIXES: Final = (LANE_PREFIX, OPEN_BATCH_PREFIX, PAUSE_PREFIX, VERSION_PREFIX)
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 LAST_ID: Final = b"\xff" * 16
@@ -89,6 +94,7 @@ _LEASE_HEAD: Final = struct.Struct(">BQQH")
 _QUEUE_HEAD: Final = struct.Struct(">BIIQQB")
 _QUEUE_SETTING: Final = struct.Struct(">BQ")
 _MAX_ATTEMPTS: Final = 1
+_VERSION: Final = 3
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
@@ -121,6 +127,7 @@ class QueueRow(NamedTuple):
     on_enqueue: str | None
     on_failure: str | None
     max_attempts: int = 0  # 0: no limit
+    version: int = 1  # of its settings
 
 
 class LaneRow(NamedTuple):
@@ -165,7 +172,7 @@ def owner_of(family: int, key: bytes) -> int | None:
     """The number of the queue a row belongs to; None: no queue's, or a whole group's."""
     if family in (MESSAGES, LEASES):
         return owner_of_message(key)
-    if family == IDEMPOTENCY or key[:1] in (LANE_PREFIX, OPEN_BATCH_PREFIX, PAUSE_PREFIX):
+    if family == IDEMPOTENCY or key[:1] in QUEUE_PREFIXES:
         return owner_of_state(key)
     return None
 
@@ -245,7 +252,9 @@ def queue_row(row: QueueRow) -> bytes:
     flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1
     head = _QUEUE_HEAD.pack(2, row.number, row.group, row.visibility_ms, row.created_ns, flags)
     parts = [head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure]
-    settings = [(_MAX_ATTEMPTS, row.max_attempts)]
+    settings = [(_MAX_ATTEMPTS, row.max_attempts), (_VERSION, row.version)]
+    if row.version == 1:
+        del settings[-1]
     given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
     return b"".join([*parts, bytes([len(given)]), *given])
 
@@ -254,8 +263,8 @@ def read_queue(value: bytes) -> QueueRow:
     version, number, group, visibility_ms, created_ns, flags = _QUEUE_HEAD.unpack_from(value)
     if version != 1:
         check_version(version, "queue", 2)
-    enqueue, at = _read_bytes32(value, _QUEUE_HEAD.size)
-    failure, at = _read_bytes32(value, at)
+    enqueue, at = read_bytes32(value, _QUEUE_HEAD.size)
+    failure, at = read_bytes32(value, at)
     settings = _read_settings(value, at) if version > 1 else {}
     return QueueRow(
         number,
@@ -265,13 +274,14 @@ def read_queue(value: bytes) -> QueueRow:
         enqueue.decode() if flags & 1 else None,
         failure.decode() if flags & 2 else None,
         settings.get(_MAX_ATTEMPTS, 0),
+        settings.get(_VERSION, 1),
     )
 
 
 def _read_settings(value: bytes, at: int) -> dict[int, int]:
     """A queue's settings that are not 0."""
     settings = dict(_QUEUE_SETTING.iter_unpack(value[at + 1 :]))
-    unknown = settings.keys() - {_MAX_ATTEMPTS}
+    unknown = settings.keys() - {_MAX_ATTEMPTS, _VERSION}
     if unknown or len(settings) != value[at]:
         raise CorruptRowError(f"a stored queue has settings this Fila does not know: {settings}")
     return settings
@@ -313,12 +323,12 @@ def lane_row(row: LaneRow) -> bytes:
 def read_lane(value: bytes) -> LaneRow:
     version, weight, pending, tail, head, throttled_ns = _LANE_HEAD.unpack_from(value)
     check_version(version, "lane")
-    fairness_key, at = _read_bytes16(value, _LANE_HEAD.size)
+    fairness_key, at = read_bytes16(value, _LANE_HEAD.size)
     (count,) = _U16.unpack_from(value, at)
     at += 2
     keys = []
     for _ in range(count):
-        key, at = _read_bytes16(value, at)
+        key, at = read_bytes16(value, at)
         keys.append(key)
     return LaneRow(weight, pending, tail, head, throttled_ns, fairness_key, tuple(keys))
 
@@ -372,8 +382,8 @@ def read_pause(value: bytes) -> tuple[int, int, str, str]:
     """since_ns, active_ns, who, reason."""
     version, since_ns, active_ns = _PAUSE_HEAD.unpack_from(value)
     check_version(version, "pause")
-    who, at = _read_bytes16(value, _PAUSE_HEAD.size)
-    reason, _ = _read_bytes16(value, at)
+    who, at = read_bytes16(value, _PAUSE_HEAD.size)
+    reason, _ = read_bytes16(value, at)
     return since_ns, active_ns, who.decode(), reason.decode()
 
 
@@ -390,7 +400,7 @@ def read_quarantine(value: bytes) -> tuple[int, str]:
     """since_ns, cause."""
     version, since_ns = _QUARANTINE_HEAD.unpack_from(value)
     check_version(version, "quarantine")
-    cause, _ = _read_bytes16(value, _QUARANTINE_HEAD.size)
+    cause, _ = read_bytes16(value, _QUARANTINE_HEAD.size)
     return since_ns, cause.decode(errors="replace")
 
 
@@ -399,12 +409,12 @@ def check_message(value: bytes) -> None:
     check_version(MESSAGE_HEAD.unpack_from(value)[0], "message")
 
 
-def _read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:
+def read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:
     (size,) = _U16.unpack_from(value, at)
     return value[at + 2 : at + 2 + size], at + 2 + size
 
 
-def _read_bytes32(value: bytes, at: int) -> tuple[bytes, int]:
+def read_bytes32(value: bytes, at: int) -> tuple[bytes, int]:
     (size,) = _U32.unpack_from(value, at)
     return value[at + 4 : at + 4 + size], at + 4 + size
 

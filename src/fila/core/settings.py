@@ -15,6 +15,8 @@ class Settings(NamedTuple):
     visibility_ms_min: int = 1_000
     visibility_ms_max: int = 7 * 24 * 3600 * 1000
     max_attempts_max: int = 1_000_000  # the highest delivery limit of a queue
+    versions_kept: int = 20  # of a queue's settings
+    note_bytes_max: int = 1_024  # of why a queue was changed, and of who did
     extend_messages: int = 128  # whose leases get more time in one step
     window_messages: int = 1_024  # messages of one lane kept in memory
     window_bytes_total: int = 48 * MiB  # of all lanes' messages kept in memory

@@ -75,6 +75,7 @@ class State:
         self.damaged: dict[Group, Exception] = {}  # to be quarantined at the turn's end
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}
+        self.fresh_versions: dict[bytes, bytes] = {}  # rows of queues' versions, likewise
 
     def record(self, wanted: bool) -> None:
         """Whether events are recorded. Of what was delayed before that nothing is known."""

@@ -11,8 +11,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fila.core import browse, explain, figures, stats
+from fila.core import browse, explain, figures, stats, versions
 from fila.core.browse import Range, Snapshot
+from fila.core.command import UpdateQueue
 from fila.core.explain import Document, Explaining
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
@@ -23,6 +24,7 @@ from fila.core.rejection import Rejection, invalid_value
 from fila.core.settings import Settings
 from fila.core.state import State
 from fila.core.stats import QueueSummary, Reading
+from fila.core.versions import Version
 
 
 class Scripts(NamedTuple):
@@ -93,6 +95,31 @@ class View:
         """Of a queue that exists."""
         queue = self._state.queues[name]
         return Scripts(queue.on_enqueue, queue.on_failure)
+
+    def settings_after(self, command: UpdateQueue) -> dict[str, str] | Rejection:
+        """What its settings would be after the command, or why it is refused."""
+        queue = self._state.queues.get(command.queue)
+        if queue is None:
+            return self._state.no_queue(command.queue)
+        return versions.settings_after(self._state, queue, command)
+
+    def settings_of(self, name: str) -> dict[str, str]:
+        """Of a queue that exists."""
+        return versions.settings_of(self._state, self._state.queues[name])
+
+    def version(self, name: str, number: int) -> Version | Rejection:
+        """A version of a queue's settings; 0: the one that holds."""
+        queue = self._state.queues.get(name)
+        if queue is None:
+            return self._state.no_queue(name)
+        return versions.version_of(self._state, queue, number)
+
+    def versions(self, name: str) -> list[Version] | Rejection:
+        """Those that are kept, the newest first."""
+        queue = self._state.queues.get(name)
+        if queue is None:
+            return self._state.no_queue(name)
+        return versions.versions_of(self._state, queue)
 
     def pause_of(self, name: str, fairness_key: bytes | None) -> Pause | None:
         """The pause of a queue, or of one of its keys."""

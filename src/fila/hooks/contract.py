@@ -83,6 +83,20 @@ class Hooks(Protocol):
     def check(self, on_enqueue: str | None, on_failure: str | None) -> None:
         """Raise `HookError` if either script would not work on a new queue."""
 
+    def rehearse(
+        self,
+        queue: str,
+        on_enqueue: str | None,
+        on_failure: str | None,
+        *,
+        timeout_ms: int | None = None,
+        memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
+        on_messages: bool = True,
+    ) -> None:
+        """Raise `HookError` if either script would not work on this queue; with `on_messages` also
+        if it fails for a message that the queue's present script decided. Changes nothing."""
+
     def install(
         self,
         queue: str,
@@ -134,6 +148,19 @@ class NoHooks:
     def check(self, on_enqueue: str | None, on_failure: str | None) -> None:
         if on_enqueue is not None or on_failure is not None:
             raise HookError("this broker runs without hooks; create the queue without scripts")
+
+    def rehearse(
+        self,
+        queue: str,
+        on_enqueue: str | None,
+        on_failure: str | None,
+        *,
+        timeout_ms: int | None = None,
+        memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
+        on_messages: bool = True,
+    ) -> None:
+        self.check(on_enqueue, on_failure)
 
     def install(
         self,

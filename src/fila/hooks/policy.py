@@ -48,6 +48,28 @@ class LuaHooks:
             if script is not None:
                 script.compile()
 
+    def rehearse(
+        self,
+        queue: str,
+        on_enqueue: str | None,
+        on_failure: str | None,
+        *,
+        timeout_ms: int | None = None,
+        memory_limit_bytes: int | None = None,
+        fail_mode: str | None = None,
+        on_messages: bool = True,
+    ) -> None:
+        settings = _overridden(self._settings, timeout_ms, memory_limit_bytes, fail_mode)
+        placing, failing = self._scripts(queue, on_enqueue, on_failure, settings)
+        if placing is not None:
+            placing.compile()
+            if on_messages and queue in self._on_enqueue:
+                placing.rehearse(self._on_enqueue[queue].witnesses(), self._config_version)
+        if failing is not None:
+            failing.compile()
+            if on_messages and queue in self._on_failure:
+                failing.rehearse(self._on_failure[queue].witnesses(), self._config_version)
+
     def install(
         self,
         queue: str,

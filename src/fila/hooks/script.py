@@ -129,6 +129,28 @@ class Script(Generic[Item, Verdict]):
             self._errors += 1
             self._complaints.broken(str(problem))
 
+    def rehearse(self, items: Sequence[Item], version: int) -> None:
+        """Try the script on these messages, as long as one call may take; raise `HookError` with
+        its problem where it fails."""
+        self._version = version
+        left_s = self._timeout_s
+        for item in items:
+            lua = self._lua
+            if left_s <= 0 or lua is None:
+                return
+            head_bytes = headers_end(self._body(item), HEADER_BYTES_MAX, HEADERS_MAX) or 0
+            answer = self._ask(lua, (item,), head_bytes, inf)
+            if answer[0] == CODE_FAILED:
+                text = lua.decided()[0] if answer[2] == b"memory" else answer[3]
+                raise HookError(
+                    f"{self.hook} fails for a message like those of the queue: {_printable(text)}"
+                )
+            left_s -= answer[1]
+
+    def witnesses(self) -> list[Item]:
+        """Messages that the script decided, of different origins; few."""
+        return self._witnesses.all()
+
     def run(self, items: Sequence[Item], version: int, now_ns: int) -> list[Verdict]:
         """One verdict per item, in order."""
         began_ns = self._host.clock()

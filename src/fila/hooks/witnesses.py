@@ -34,6 +34,9 @@ class Witnesses(Generic[Item]):
             del self._items[next(iter(self._items))]
         self._items[origin] = item
 
+    def all(self) -> list[Item]:
+        return list(self._items.values())
+
     def besides(self, origin: bytes) -> Iterator[Item]:
         """Those of other origins, the oldest first: it is the least likely to be of one burst."""
         return (item for whose, item in self._items.items() if whose != origin)

@@ -316,6 +316,60 @@ class WhoAmIResult(NamedTuple):
     permissions: tuple[Permission, ...] = ()
 
 
+class UpdateQueue(NamedTuple):
+    """Changes the settings of a queue that are named, all or none; or brings a version back."""
+
+    queue: str
+    settings: dict[str, str]
+    expected_version: int = 0
+    from_version: int = 0
+    note: str = ""
+    unrehearsed: bool = False
+
+
+class UpdateQueueResult(NamedTuple):
+    code: int
+    version: int = 0
+    message: str | None = None
+
+
+class GetQueue(NamedTuple):
+    """The settings of a queue, as they are or were in an older version."""
+
+    queue: str
+    version: int = 0
+
+
+class GetQueueResult(NamedTuple):
+    code: int
+    settings: tuple[ConfigEntry, ...] = ()
+    version: int = 0
+    at_ms: int = 0
+    who: str = ""
+    note: str = ""
+    message: str | None = None
+
+
+class ListVersions(NamedTuple):
+    """The versions of a queue's settings that are kept, the newest first."""
+
+    queue: str
+
+
+class QueueVersion(NamedTuple):
+    version: int
+    at_ms: int
+    who: str
+    note: str
+    changed: tuple[str, ...]
+
+
+class ListVersionsResult(NamedTuple):
+    code: int
+    versions: tuple[QueueVersion, ...] = ()
+    message: str | None = None
+
+
 class Error(NamedTuple):
     code: int
     message: str

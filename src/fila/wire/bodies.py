@@ -27,6 +27,8 @@ from fila.wire.admin_bodies import GetConfig as GetConfig
 from fila.wire.admin_bodies import GetConfigResult as GetConfigResult
 from fila.wire.admin_bodies import GetLimits as GetLimits
 from fila.wire.admin_bodies import GetLimitsResult as GetLimitsResult
+from fila.wire.admin_bodies import GetQueue as GetQueue
+from fila.wire.admin_bodies import GetQueueResult as GetQueueResult
 from fila.wire.admin_bodies import GetStats as GetStats
 from fila.wire.admin_bodies import GetStatsResult as GetStatsResult
 from fila.wire.admin_bodies import LimitUse as LimitUse
@@ -36,6 +38,8 @@ from fila.wire.admin_bodies import ListConfig as ListConfig
 from fila.wire.admin_bodies import ListConfigResult as ListConfigResult
 from fila.wire.admin_bodies import ListQueues as ListQueues
 from fila.wire.admin_bodies import ListQueuesResult as ListQueuesResult
+from fila.wire.admin_bodies import ListVersions as ListVersions
+from fila.wire.admin_bodies import ListVersionsResult as ListVersionsResult
 from fila.wire.admin_bodies import PauseKey as PauseKey
 from fila.wire.admin_bodies import PauseKeyResult as PauseKeyResult
 from fila.wire.admin_bodies import PauseQueue as PauseQueue
@@ -44,6 +48,7 @@ from fila.wire.admin_bodies import Permission as Permission
 from fila.wire.admin_bodies import Purge as Purge
 from fila.wire.admin_bodies import PurgeResult as PurgeResult
 from fila.wire.admin_bodies import QueueSummary as QueueSummary
+from fila.wire.admin_bodies import QueueVersion as QueueVersion
 from fila.wire.admin_bodies import Redrive as Redrive
 from fila.wire.admin_bodies import RedriveResult as RedriveResult
 from fila.wire.admin_bodies import ResumeKey as ResumeKey
@@ -57,6 +62,8 @@ from fila.wire.admin_bodies import SetAclResult as SetAclResult
 from fila.wire.admin_bodies import SetConfig as SetConfig
 from fila.wire.admin_bodies import SetConfigResult as SetConfigResult
 from fila.wire.admin_bodies import ThrottleKeyStats as ThrottleKeyStats
+from fila.wire.admin_bodies import UpdateQueue as UpdateQueue
+from fila.wire.admin_bodies import UpdateQueueResult as UpdateQueueResult
 from fila.wire.admin_bodies import WhoAmI as WhoAmI
 from fila.wire.admin_bodies import WhoAmIResult as WhoAmIResult
 

@@ -25,6 +25,7 @@ from fila.error_codes import SNAPSHOT_EXPIRED as SNAPSHOT_EXPIRED
 from fila.error_codes import STORAGE_ERROR as STORAGE_ERROR
 from fila.error_codes import UNAUTHORIZED as UNAUTHORIZED
 from fila.error_codes import UNSUPPORTED_VERSION as UNSUPPORTED_VERSION
+from fila.error_codes import VERSION_CONFLICT as VERSION_CONFLICT
 from fila.error_codes import ErrorEntry as ErrorEntry
 from fila.error_codes import name_of as name_of
 

@@ -86,6 +86,12 @@ GET_LIMITS: Final = 0x3C
 GET_LIMITS_RESULT: Final = 0x3D
 WHO_AM_I: Final = 0x3E
 WHO_AM_IRESULT: Final = 0x3F
+UPDATE_QUEUE: Final = 0xE3
+UPDATE_QUEUE_RESULT: Final = 0xE2
+GET_QUEUE: Final = 0xE1
+GET_QUEUE_RESULT: Final = 0xE0
+LIST_VERSIONS: Final = 0xDF
+LIST_VERSIONS_RESULT: Final = 0xDE
 ERROR: Final = 0xFE
 
 NAMES: Final[dict[int, str]] = {
@@ -168,6 +174,12 @@ NAMES: Final[dict[int, str]] = {
     GET_LIMITS_RESULT: "GetLimitsResult",
     WHO_AM_I: "WhoAmI",
     WHO_AM_IRESULT: "WhoAmIResult",
+    UPDATE_QUEUE: "UpdateQueue",
+    UPDATE_QUEUE_RESULT: "UpdateQueueResult",
+    GET_QUEUE: "GetQueue",
+    GET_QUEUE_RESULT: "GetQueueResult",
+    LIST_VERSIONS: "ListVersions",
+    LIST_VERSIONS_RESULT: "ListVersionsResult",
     ERROR: "Error",
 }
 
@@ -211,6 +223,9 @@ REPLY_TO: Final[dict[int, int]] = {
     GET_ACL: GET_ACL_RESULT,
     GET_LIMITS: GET_LIMITS_RESULT,
     WHO_AM_I: WHO_AM_IRESULT,
+    UPDATE_QUEUE: UPDATE_QUEUE_RESULT,
+    GET_QUEUE: GET_QUEUE_RESULT,
+    LIST_VERSIONS: LIST_VERSIONS_RESULT,
 }
 
 # Either side may send these at any time after the handshake.

@@ -7,7 +7,7 @@ Owns names, numbers, fields, permissions and texts. From here are made:
   gRPC's translation (`edges/grpc/operations.py`);
 - the SDK's calls (`client/calls.py`), `spec/operations.json` and the tables of `spec/fibp.md`.
 
-`CONTRIBUTING.md` describes how to add an operation. Numbers grow downward (next free: 0xE3); those
+`CONTRIBUTING.md` describes how to add an operation. Numbers grow downward (next free: 0xDD); those
 for messages, 0x10-0x2F, and 0x30-0x3F, explanations, pauses and what the broker tells of itself,
 are all given; 0x40-0x5F belong to the cluster. A number once given is never reused. Fields are
 added at the end, as `optional …`, and never removed or reordered.
@@ -56,6 +56,13 @@ RECORDS: Final[dict[str, Layout]] = {
         "is_superadmin": "bool",
     },
     "Permission": {"kind": "string", "pattern": "string"},
+    "QueueVersion": {
+        "version": "u32",
+        "at_ms": "u64",
+        "who": "string",
+        "note": "string",
+        "changed": "string[]",
+    },
     "LimitUse": {"name": "string", "used": "u64", "max": "u64", "reached": "u64"},
 }
 
@@ -383,6 +390,63 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "permissions": "Permission[u16]",
         },
         action="who am I",
+        repeatable=True,
+    ),
+    Operation(
+        "UpdateQueue",
+        0xE3,
+        0xE2,
+        "Changes the settings of a queue that are named, all or none; or brings a version back.",
+        {
+            "queue": "string",
+            "settings": "map",  # by name; an empty text is none, or the default
+            "expected_version": "u32 = 0",  # refused where it is another by now; 0: whatever it is
+            "from_version": "u32 = 0",  # begin with the settings of that one; 0: the present ones
+            "note": 'string = ""',
+            "unrehearsed": "bool = False",  # do not try new hooks on messages that came before
+        },
+        {"code": "u8", "version": "u32", **_EXPLAINED},
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='update queue "{queue}"[ from version {from_version}][ to version {version}]',
+        subject='queue "{queue}"',
+        changes=True,
+    ),
+    Operation(
+        "GetQueue",
+        0xE1,
+        0xE0,
+        "The settings of a queue, as they are or were in an older version.",
+        {"queue": "string", "version": "u32 = 0"},  # 0: the one that holds
+        {
+            "code": "u8",
+            "settings": "ConfigEntry[u16]",
+            "version": "u32",
+            "at_ms": "u64",
+            "who": "string",
+            "note": "string",
+            **_EXPLAINED,
+        },
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='settings of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+    ),
+    Operation(
+        "ListVersions",
+        0xDF,
+        0xDE,
+        "The versions of a queue's settings that are kept, the newest first.",
+        {"queue": "string"},
+        {"code": "u8", "versions": "QueueVersion[u16]", **_EXPLAINED},
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='versions of queue "{queue}"',
+        subject='queue "{queue}"',
         repeatable=True,
     ),
     Notice(

@@ -1185,6 +1185,183 @@ func (m *WhoAmIResult) decode(d *Decoder) {
 	}
 }
 
+// ListVersionsResult is the body of opcode 0xDE.
+type ListVersionsResult struct {
+	Code     uint8          `wire:"code"`
+	Versions []QueueVersion `wire:"versions"`
+	Message  *string        `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListVersionsResult) Opcode() uint8 { return OpListVersionsResult }
+
+func (m *ListVersionsResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.countU16("versions", len(m.Versions))
+	for i := range m.Versions {
+		m.Versions[i].encode(e)
+	}
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *ListVersionsResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Versions = make([]QueueVersion, d.countU16("versions", 18))
+	for i := range m.Versions {
+		m.Versions[i].decode(d)
+		if d.within("versions", i) {
+			return
+		}
+	}
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// ListVersions is the body of opcode 0xDF.
+type ListVersions struct {
+	Queue string `wire:"queue"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListVersions) Opcode() uint8 { return OpListVersions }
+
+func (m *ListVersions) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+}
+
+func (m *ListVersions) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+}
+
+// GetQueueResult is the body of opcode 0xE0.
+type GetQueueResult struct {
+	Code     uint8         `wire:"code"`
+	Settings []ConfigEntry `wire:"settings"`
+	Version  uint32        `wire:"version"`
+	AtMs     uint64        `wire:"at_ms"`
+	Who      string        `wire:"who"`
+	Note     string        `wire:"note"`
+	Message  *string       `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetQueueResult) Opcode() uint8 { return OpGetQueueResult }
+
+func (m *GetQueueResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.countU16("settings", len(m.Settings))
+	for i := range m.Settings {
+		m.Settings[i].encode(e)
+	}
+	e.U32(m.Version)
+	e.U64(m.AtMs)
+	e.String("who", m.Who)
+	e.String("note", m.Note)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *GetQueueResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Settings = make([]ConfigEntry, d.countU16("settings", 4))
+	for i := range m.Settings {
+		m.Settings[i].decode(d)
+		if d.within("settings", i) {
+			return
+		}
+	}
+	m.Version = d.U32("version")
+	m.AtMs = d.U64("at_ms")
+	m.Who = d.String("who")
+	m.Note = d.String("note")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// GetQueue is the body of opcode 0xE1.
+type GetQueue struct {
+	Queue   string `wire:"queue"`
+	Version uint32 `wire:"version"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetQueue) Opcode() uint8 { return OpGetQueue }
+
+func (m *GetQueue) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+	e.U32(m.Version)
+}
+
+func (m *GetQueue) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+	m.Version = d.U32("version")
+}
+
+// UpdateQueueResult is the body of opcode 0xE2.
+type UpdateQueueResult struct {
+	Code    uint8   `wire:"code"`
+	Version uint32  `wire:"version"`
+	Message *string `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*UpdateQueueResult) Opcode() uint8 { return OpUpdateQueueResult }
+
+func (m *UpdateQueueResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.U32(m.Version)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *UpdateQueueResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Version = d.U32("version")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// UpdateQueue is the body of opcode 0xE3.
+type UpdateQueue struct {
+	Queue           string `wire:"queue"`
+	Settings        []Pair `wire:"settings"`
+	ExpectedVersion uint32 `wire:"expected_version"`
+	FromVersion     uint32 `wire:"from_version"`
+	Note            string `wire:"note"`
+	Unrehearsed     bool   `wire:"unrehearsed"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*UpdateQueue) Opcode() uint8 { return OpUpdateQueue }
+
+func (m *UpdateQueue) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+	e.Map("settings", m.Settings)
+	e.U32(m.ExpectedVersion)
+	e.U32(m.FromVersion)
+	e.String("note", m.Note)
+	e.Bool(m.Unrehearsed)
+}
+
+func (m *UpdateQueue) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+	m.Settings = d.Map("settings")
+	m.ExpectedVersion = d.U32("expected_version")
+	m.FromVersion = d.U32("from_version")
+	m.Note = d.String("note")
+	m.Unrehearsed = d.Bool("unrehearsed")
+}
+
 // GetAclResult is the body of opcode 0xE4.
 type GetAclResult struct {
 	Code         uint8        `wire:"code"`
@@ -2229,6 +2406,31 @@ func (m *Permission) encode(e *Encoder) {
 func (m *Permission) decode(d *Decoder) {
 	m.Kind = d.String("kind")
 	m.Pattern = d.String("pattern")
+}
+
+// QueueVersion is a record inside other bodies.
+type QueueVersion struct {
+	Version uint32   `wire:"version"`
+	AtMs    uint64   `wire:"at_ms"`
+	Who     string   `wire:"who"`
+	Note    string   `wire:"note"`
+	Changed []string `wire:"changed"`
+}
+
+func (m *QueueVersion) encode(e *Encoder) {
+	e.U32(m.Version)
+	e.U64(m.AtMs)
+	e.String("who", m.Who)
+	e.String("note", m.Note)
+	e.Strings("changed", m.Changed)
+}
+
+func (m *QueueVersion) decode(d *Decoder) {
+	m.Version = d.U32("version")
+	m.AtMs = d.U64("at_ms")
+	m.Who = d.String("who")
+	m.Note = d.String("note")
+	m.Changed = d.Strings("changed")
 }
 
 // LimitUse is a record inside other bodies.

@@ -23,6 +23,7 @@ const (
 	CodeNodeNotReady        uint8 = 0x10
 	CodeBatchNotFound       uint8 = 0x11
 	CodeSnapshotExpired     uint8 = 0x12
+	CodeVersionConflict     uint8 = 0x13
 	CodeInternalError       uint8 = 0xFF
 )
 
@@ -46,5 +47,6 @@ var catalogue = map[uint8]Cause{
 	CodeNodeNotReady:        {Name: "NodeNotReady", Meaning: "The node is starting; try again in a moment.", Retryable: true},
 	CodeBatchNotFound:       {Name: "BatchNotFound", Meaning: "No lease batch of this name is open: it was acked, released, or its time ran out.", Retryable: false},
 	CodeSnapshotExpired:     {Name: "SnapshotExpired", Meaning: "The snapshot was closed or its time is up; browse again for a new one.", Retryable: false},
+	CodeVersionConflict:     {Name: "VersionConflict", Meaning: "The queue has another version than the one that was expected: somebody changed it; look at what it is now.", Retryable: false},
 	CodeInternalError:       {Name: "InternalError", Meaning: "The broker failed unexpectedly; its log says why.", Retryable: false},
 }

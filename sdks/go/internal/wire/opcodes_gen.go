@@ -57,6 +57,12 @@ const (
 	OpGetLimitsResult    uint8 = 0x3D
 	OpWhoAmI             uint8 = 0x3E
 	OpWhoAmIResult       uint8 = 0x3F
+	OpListVersionsResult uint8 = 0xDE
+	OpListVersions       uint8 = 0xDF
+	OpGetQueueResult     uint8 = 0xE0
+	OpGetQueue           uint8 = 0xE1
+	OpUpdateQueueResult  uint8 = 0xE2
+	OpUpdateQueue        uint8 = 0xE3
 	OpGetAclResult       uint8 = 0xE4
 	OpGetAcl             uint8 = 0xE5
 	OpSetAclResult       uint8 = 0xE6
@@ -140,6 +146,12 @@ var operations = map[uint8]operation{
 	OpGetLimitsResult:    {name: "GetLimitsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetLimitsResult{} }},
 	OpWhoAmI:             {name: "WhoAmI", fromClient: true, fromServer: false, reply: OpWhoAmIResult, body: func() Body { return &WhoAmI{} }},
 	OpWhoAmIResult:       {name: "WhoAmIResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &WhoAmIResult{} }},
+	OpListVersionsResult: {name: "ListVersionsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListVersionsResult{} }},
+	OpListVersions:       {name: "ListVersions", fromClient: true, fromServer: false, reply: OpListVersionsResult, body: func() Body { return &ListVersions{} }},
+	OpGetQueueResult:     {name: "GetQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetQueueResult{} }},
+	OpGetQueue:           {name: "GetQueue", fromClient: true, fromServer: false, reply: OpGetQueueResult, body: func() Body { return &GetQueue{} }},
+	OpUpdateQueueResult:  {name: "UpdateQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &UpdateQueueResult{} }},
+	OpUpdateQueue:        {name: "UpdateQueue", fromClient: true, fromServer: false, reply: OpUpdateQueueResult, body: func() Body { return &UpdateQueue{} }},
 	OpGetAclResult:       {name: "GetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetAclResult{} }},
 	OpGetAcl:             {name: "GetAcl", fromClient: true, fromServer: false, reply: OpGetAclResult, body: func() Body { return &GetAcl{} }},
 	OpSetAclResult:       {name: "SetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetAclResult{} }},

@@ -27,6 +27,7 @@ export const Code = {
   NodeNotReady: 0x10,
   BatchNotFound: 0x11,
   SnapshotExpired: 0x12,
+  VersionConflict: 0x13,
   InternalError: 0xff,
 } as const;
 
@@ -50,6 +51,7 @@ export type RefusalName =
   | 'NodeNotReady'
   | 'BatchNotFound'
   | 'SnapshotExpired'
+  | 'VersionConflict'
   | 'InternalError';
 
 /** One entry of the catalogue. */
@@ -221,6 +223,15 @@ export const CATALOGUE: ReadonlyMap<number, CatalogueEntry> = new Map<number, Ca
       code: 0x12,
       name: 'SnapshotExpired',
       meaning: "The snapshot was closed or its time is up; browse again for a new one.",
+      retryable: false,
+    },
+  ],
+  [
+    0x13,
+    {
+      code: 0x13,
+      name: 'VersionConflict',
+      meaning: "The queue has another version than the one that was expected: somebody changed it; look at what it is now.",
       retryable: false,
     },
   ],

@@ -63,6 +63,12 @@ export const Opcode = {
   GetLimitsResult: 0x3d,
   WhoAmI: 0x3e,
   WhoAmIResult: 0x3f,
+  ListVersionsResult: 0xde,
+  ListVersions: 0xdf,
+  GetQueueResult: 0xe0,
+  GetQueue: 0xe1,
+  UpdateQueueResult: 0xe2,
+  UpdateQueue: 0xe3,
   GetAclResult: 0xe4,
   GetAcl: 0xe5,
   SetAclResult: 0xe6,
@@ -511,6 +517,34 @@ export const Permission: RecordCodec<Permission> = {
     return {
       kind: from.string('kind'),
       pattern: from.string('pattern'),
+    };
+  },
+};
+
+export interface QueueVersion {
+  readonly version: number;
+  readonly atMs: bigint;
+  readonly who: string;
+  readonly note: string;
+  readonly changed: readonly string[];
+}
+
+export const QueueVersion: RecordCodec<QueueVersion> = {
+  fewestBytes: 18,
+  encode(out: Writer, body: QueueVersion): void {
+    out.u32(body.version, 'version');
+    out.u64(body.atMs, 'at_ms');
+    out.string(body.who, 'who');
+    out.string(body.note, 'note');
+    out.strings(body.changed, 'changed');
+  },
+  decode(from: Reader): QueueVersion {
+    return {
+      version: from.u32('version'),
+      atMs: from.u64('at_ms'),
+      who: from.string('who'),
+      note: from.string('note'),
+      changed: from.strings('changed'),
     };
   },
 };
@@ -1733,6 +1767,168 @@ export const WhoAmIResult: Operation<WhoAmIResult> = {
   },
 };
 
+export interface ListVersionsResult {
+  readonly code: number;
+  readonly versions: readonly QueueVersion[];
+  readonly message?: string | undefined;
+}
+
+export const ListVersionsResult: Operation<ListVersionsResult> = {
+  name: 'ListVersionsResult',
+  opcode: 0xde,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: ListVersionsResult): void {
+    out.u8(body.code, 'code');
+    out.list(body.versions, 'u16', QueueVersion.encode);
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): ListVersionsResult {
+    return {
+      code: from.u8('code'),
+      versions: from.list('versions', 'u16', QueueVersion),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface ListVersions {
+  readonly queue: string;
+}
+
+export const ListVersions: Operation<ListVersions> = {
+  name: 'ListVersions',
+  opcode: 0xdf,
+  sender: 'client',
+  reply: Opcode.ListVersionsResult,
+  encode(out: Writer, body: ListVersions): void {
+    out.string(body.queue, 'queue');
+  },
+  decode(from: Reader): ListVersions {
+    return {
+      queue: from.string('queue'),
+    };
+  },
+};
+
+export interface GetQueueResult {
+  readonly code: number;
+  readonly settings: readonly ConfigEntry[];
+  readonly version: number;
+  readonly atMs: bigint;
+  readonly who: string;
+  readonly note: string;
+  readonly message?: string | undefined;
+}
+
+export const GetQueueResult: Operation<GetQueueResult> = {
+  name: 'GetQueueResult',
+  opcode: 0xe0,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: GetQueueResult): void {
+    out.u8(body.code, 'code');
+    out.list(body.settings, 'u16', ConfigEntry.encode);
+    out.u32(body.version, 'version');
+    out.u64(body.atMs, 'at_ms');
+    out.string(body.who, 'who');
+    out.string(body.note, 'note');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): GetQueueResult {
+    return {
+      code: from.u8('code'),
+      settings: from.list('settings', 'u16', ConfigEntry),
+      version: from.u32('version'),
+      atMs: from.u64('at_ms'),
+      who: from.string('who'),
+      note: from.string('note'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface GetQueue {
+  readonly queue: string;
+  readonly version: number;
+}
+
+export const GetQueue: Operation<GetQueue> = {
+  name: 'GetQueue',
+  opcode: 0xe1,
+  sender: 'client',
+  reply: Opcode.GetQueueResult,
+  encode(out: Writer, body: GetQueue): void {
+    out.string(body.queue, 'queue');
+    out.u32(body.version, 'version');
+  },
+  decode(from: Reader): GetQueue {
+    return {
+      queue: from.string('queue'),
+      version: from.u32('version'),
+    };
+  },
+};
+
+export interface UpdateQueueResult {
+  readonly code: number;
+  readonly version: number;
+  readonly message?: string | undefined;
+}
+
+export const UpdateQueueResult: Operation<UpdateQueueResult> = {
+  name: 'UpdateQueueResult',
+  opcode: 0xe2,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: UpdateQueueResult): void {
+    out.u8(body.code, 'code');
+    out.u32(body.version, 'version');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): UpdateQueueResult {
+    return {
+      code: from.u8('code'),
+      version: from.u32('version'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface UpdateQueue {
+  readonly queue: string;
+  readonly settings: ReadonlyMap<string, string>;
+  readonly expectedVersion: number;
+  readonly fromVersion: number;
+  readonly note: string;
+  readonly unrehearsed: boolean;
+}
+
+export const UpdateQueue: Operation<UpdateQueue> = {
+  name: 'UpdateQueue',
+  opcode: 0xe3,
+  sender: 'client',
+  reply: Opcode.UpdateQueueResult,
+  encode(out: Writer, body: UpdateQueue): void {
+    out.string(body.queue, 'queue');
+    out.map(body.settings, 'settings');
+    out.u32(body.expectedVersion, 'expected_version');
+    out.u32(body.fromVersion, 'from_version');
+    out.string(body.note, 'note');
+    out.bool(body.unrehearsed, 'unrehearsed');
+  },
+  decode(from: Reader): UpdateQueue {
+    return {
+      queue: from.string('queue'),
+      settings: from.map('settings'),
+      expectedVersion: from.u32('expected_version'),
+      fromVersion: from.u32('from_version'),
+      note: from.string('note'),
+      unrehearsed: from.bool('unrehearsed'),
+    };
+  },
+};
+
 export interface GetAclResult {
   readonly code: number;
   readonly keyId: string;
@@ -2425,6 +2621,12 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0x3d, GetLimitsResult as Operation<never>],
   [0x3e, WhoAmI as Operation<never>],
   [0x3f, WhoAmIResult as Operation<never>],
+  [0xde, ListVersionsResult as Operation<never>],
+  [0xdf, ListVersions as Operation<never>],
+  [0xe0, GetQueueResult as Operation<never>],
+  [0xe1, GetQueue as Operation<never>],
+  [0xe2, UpdateQueueResult as Operation<never>],
+  [0xe3, UpdateQueue as Operation<never>],
   [0xe4, GetAclResult as Operation<never>],
   [0xe5, GetAcl as Operation<never>],
   [0xe6, SetAclResult as Operation<never>],

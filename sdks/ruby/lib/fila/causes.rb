@@ -219,6 +219,18 @@ module Fila
     RETRYABLE = false
   end
 
+  # The queue has another version than the one that was expected: somebody changed it; look at what it is now.
+  class VersionConflictError < RefusedError
+    # The broker's code.
+    CODE = 19
+    # The cause's name in the catalogue.
+    NAME = "VersionConflict"
+    # What it means.
+    MEANING = "The queue has another version than the one that was expected: somebody changed it; look at what it is now."
+    # Whether the same call may succeed later.
+    RETRYABLE = false
+  end
+
   # The broker failed unexpectedly; its log says why.
   class InternalError < RefusedError
     # The broker's code.
@@ -251,6 +263,7 @@ module Fila
     16 => NodeNotReadyError,
     17 => BatchNotFoundError,
     18 => SnapshotExpiredError,
+    19 => VersionConflictError,
     255 => InternalError,
   }.freeze
 end

@@ -5,6 +5,7 @@ require_relative "client/settling"
 require_relative "client/consuming"
 require_relative "client/asking"
 require_relative "client/administration"
+require_relative "client/versions"
 require_relative "client/access"
 require_relative "client/batches"
 require_relative "client/browsing"
@@ -31,6 +32,7 @@ module Fila
     include Settling
     include Consuming
     include Administration
+    include Versions
     include Access
     include Batches
     include Browsing

@@ -72,6 +72,12 @@ module Fila
     def each(&block) = queues.each(&block)
   end
 
+  # What a queue is told to be: settings by name, which version of them that is, who made it, when and why.
+  QueueSettings = Struct.new(:settings, :version, :made_at, :who, :note, keyword_init: true)
+
+  # A line of {Client#list_versions}. `changed` names the settings that differ from the version before.
+  QueueVersion = Struct.new(:version, :made_at, :who, :note, :changed, keyword_init: true)
+
   # What {Client#get_stats} tells about a queue.
   QueueStats = Struct.new(:depth, :in_flight, :active_fairness_keys, :active_consumers, :quantum, :leader_node_id,
                           :replication_count, :fairness_keys, :throttle_keys, keyword_init: true)

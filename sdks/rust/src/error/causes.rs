@@ -44,6 +44,8 @@ pub enum Error {
     BatchNotFound(Box<Details>),
     /// The snapshot was closed or its time is up; browse again for a new one.
     SnapshotExpired(Box<Details>),
+    /// The queue has another version than the one that was expected: somebody changed it; look at what it is now.
+    VersionConflict(Box<Details>),
     /// The broker failed unexpectedly; its log says why.
     InternalError(Box<Details>),
     /// The broker could not be reached. Nothing was sent.
@@ -81,6 +83,7 @@ impl Error {
             16 => Error::NodeNotReady(details),
             17 => Error::BatchNotFound(details),
             18 => Error::SnapshotExpired(details),
+            19 => Error::VersionConflict(details),
             _ => Error::InternalError(details),
         }
     }
@@ -106,6 +109,7 @@ impl Error {
             Error::NodeNotReady(_) => Some(16),
             Error::BatchNotFound(_) => Some(17),
             Error::SnapshotExpired(_) => Some(18),
+            Error::VersionConflict(_) => Some(19),
             Error::InternalError(_) => Some(255),
             _ => None,
         }
@@ -132,6 +136,7 @@ impl Error {
             Error::NodeNotReady(_) => "NodeNotReady",
             Error::BatchNotFound(_) => "BatchNotFound",
             Error::SnapshotExpired(_) => "SnapshotExpired",
+            Error::VersionConflict(_) => "VersionConflict",
             Error::InternalError(_) => "InternalError",
             Error::ConnectFailed(_) => "ConnectFailed",
             Error::ConnectionLost(_) => "ConnectionLost",
@@ -176,6 +181,7 @@ impl Error {
             | Error::NodeNotReady(details)
             | Error::BatchNotFound(details)
             | Error::SnapshotExpired(details)
+            | Error::VersionConflict(details)
             | Error::InternalError(details)
             | Error::ConnectFailed(details)
             | Error::ConnectionLost(details)
@@ -205,6 +211,7 @@ impl Error {
             | Error::NodeNotReady(details)
             | Error::BatchNotFound(details)
             | Error::SnapshotExpired(details)
+            | Error::VersionConflict(details)
             | Error::InternalError(details)
             | Error::ConnectFailed(details)
             | Error::ConnectionLost(details)
@@ -237,6 +244,7 @@ pub(crate) fn meaning(code: u8) -> &'static str {
 16 => "The node is starting; try again in a moment.",
 17 => "No lease batch of this name is open: it was acked, released, or its time ran out.",
 18 => "The snapshot was closed or its time is up; browse again for a new one.",
+19 => "The queue has another version than the one that was expected: somebody changed it; look at what it is now.",
 _ => "The broker failed unexpectedly; its log says why.",
 }
 }

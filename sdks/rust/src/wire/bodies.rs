@@ -1443,6 +1443,205 @@ impl Body for WhoAmIResult {
     const OPCODE: u8 = super::opcode::WHO_AM_I_RESULT;
 }
 
+/// The operation ListVersionsResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListVersionsResult {
+    pub code: u8,
+    pub versions: Vec<QueueVersion>,
+    pub message: Option<String>,
+}
+
+impl Record for ListVersionsResult {
+    const LEAST: usize = 3;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.list_u16("versions", &self.versions);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListVersionsResult {
+            code: d.u8("code")?,
+            versions: d.list_u16("versions")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for ListVersionsResult {
+    const OPCODE: u8 = super::opcode::LIST_VERSIONS_RESULT;
+}
+
+/// The operation ListVersions.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListVersions {
+    pub queue: String,
+}
+
+impl Record for ListVersions {
+    const LEAST: usize = 2;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListVersions { queue: d.string("queue")? })
+    }
+}
+
+impl Body for ListVersions {
+    const OPCODE: u8 = super::opcode::LIST_VERSIONS;
+}
+
+/// The operation GetQueueResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetQueueResult {
+    pub code: u8,
+    pub settings: Vec<ConfigEntry>,
+    pub version: u32,
+    pub at_ms: u64,
+    pub who: String,
+    pub note: String,
+    pub message: Option<String>,
+}
+
+impl Record for GetQueueResult {
+    const LEAST: usize = 19;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.list_u16("settings", &self.settings);
+        e.u32(self.version);
+        e.u64(self.at_ms);
+        e.string("who", &self.who);
+        e.string("note", &self.note);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetQueueResult {
+            code: d.u8("code")?,
+            settings: d.list_u16("settings")?,
+            version: d.u32("version")?,
+            at_ms: d.u64("at_ms")?,
+            who: d.string("who")?,
+            note: d.string("note")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for GetQueueResult {
+    const OPCODE: u8 = super::opcode::GET_QUEUE_RESULT;
+}
+
+/// The operation GetQueue.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetQueue {
+    pub queue: String,
+    pub version: u32,
+}
+
+impl Record for GetQueue {
+    const LEAST: usize = 6;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+        e.u32(self.version);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetQueue { queue: d.string("queue")?, version: d.u32("version")? })
+    }
+}
+
+impl Body for GetQueue {
+    const OPCODE: u8 = super::opcode::GET_QUEUE;
+}
+
+/// The operation UpdateQueueResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct UpdateQueueResult {
+    pub code: u8,
+    pub version: u32,
+    pub message: Option<String>,
+}
+
+impl Record for UpdateQueueResult {
+    const LEAST: usize = 5;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.u32(self.version);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(UpdateQueueResult {
+            code: d.u8("code")?,
+            version: d.u32("version")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for UpdateQueueResult {
+    const OPCODE: u8 = super::opcode::UPDATE_QUEUE_RESULT;
+}
+
+/// The operation UpdateQueue.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct UpdateQueue {
+    pub queue: String,
+    pub settings: Vec<(String, String)>,
+    pub expected_version: u32,
+    pub from_version: u32,
+    pub note: String,
+    pub unrehearsed: bool,
+}
+
+impl Record for UpdateQueue {
+    const LEAST: usize = 15;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+        e.map("settings", &self.settings);
+        e.u32(self.expected_version);
+        e.u32(self.from_version);
+        e.string("note", &self.note);
+        e.bool(self.unrehearsed);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(UpdateQueue {
+            queue: d.string("queue")?,
+            settings: d.map("settings")?,
+            expected_version: d.u32("expected_version")?,
+            from_version: d.u32("from_version")?,
+            note: d.string("note")?,
+            unrehearsed: d.bool("unrehearsed")?,
+        })
+    }
+}
+
+impl Body for UpdateQueue {
+    const OPCODE: u8 = super::opcode::UPDATE_QUEUE;
+}
+
 /// The operation GetAclResult.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]
@@ -2718,6 +2917,39 @@ impl Record for Permission {
 
     fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
         Ok(Permission { kind: d.string("kind")?, pattern: d.string("pattern")? })
+    }
+}
+
+/// The record QueueVersion.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct QueueVersion {
+    pub version: u32,
+    pub at_ms: u64,
+    pub who: String,
+    pub note: String,
+    pub changed: Vec<String>,
+}
+
+impl Record for QueueVersion {
+    const LEAST: usize = 18;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(self.version);
+        e.u64(self.at_ms);
+        e.string("who", &self.who);
+        e.string("note", &self.note);
+        e.strings("changed", &self.changed);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(QueueVersion {
+            version: d.u32("version")?,
+            at_ms: d.u64("at_ms")?,
+            who: d.string("who")?,
+            note: d.string("note")?,
+            changed: d.strings("changed")?,
+        })
     }
 }
 

@@ -108,6 +108,18 @@ pub const GET_LIMITS_RESULT: u8 = 0x3D;
 pub const WHO_AM_I: u8 = 0x3E;
 /// WhoAmIResult.
 pub const WHO_AM_I_RESULT: u8 = 0x3F;
+/// ListVersionsResult.
+pub const LIST_VERSIONS_RESULT: u8 = 0xDE;
+/// ListVersions.
+pub const LIST_VERSIONS: u8 = 0xDF;
+/// GetQueueResult.
+pub const GET_QUEUE_RESULT: u8 = 0xE0;
+/// GetQueue.
+pub const GET_QUEUE: u8 = 0xE1;
+/// UpdateQueueResult.
+pub const UPDATE_QUEUE_RESULT: u8 = 0xE2;
+/// UpdateQueue.
+pub const UPDATE_QUEUE: u8 = 0xE3;
 /// GetAclResult.
 pub const GET_ACL_RESULT: u8 = 0xE4;
 /// GetAcl.
@@ -232,6 +244,12 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         GET_LIMITS_RESULT => ("GetLimitsResult", false, true, None),
         WHO_AM_I => ("WhoAmI", true, false, Some(WHO_AM_I_RESULT)),
         WHO_AM_I_RESULT => ("WhoAmIResult", false, true, None),
+        LIST_VERSIONS_RESULT => ("ListVersionsResult", false, true, None),
+        LIST_VERSIONS => ("ListVersions", true, false, Some(LIST_VERSIONS_RESULT)),
+        GET_QUEUE_RESULT => ("GetQueueResult", false, true, None),
+        GET_QUEUE => ("GetQueue", true, false, Some(GET_QUEUE_RESULT)),
+        UPDATE_QUEUE_RESULT => ("UpdateQueueResult", false, true, None),
+        UPDATE_QUEUE => ("UpdateQueue", true, false, Some(UPDATE_QUEUE_RESULT)),
         GET_ACL_RESULT => ("GetAclResult", false, true, None),
         GET_ACL => ("GetAcl", true, false, Some(GET_ACL_RESULT)),
         SET_ACL_RESULT => ("SetAclResult", false, true, None),

@@ -53,6 +53,12 @@ record!(GetLimits {});
 record!(GetLimitsResult { code, limits });
 record!(WhoAmI {});
 record!(WhoAmIResult { code, version, form, auth, key_id, name, expires_at_ms, is_superadmin, permissions });
+record!(ListVersionsResult { code, versions, message });
+record!(ListVersions { queue });
+record!(GetQueueResult { code, settings, version, at_ms, who, note, message });
+record!(GetQueue { queue, version });
+record!(UpdateQueueResult { code, version, message });
+record!(UpdateQueue { queue, settings, expected_version, from_version, note, unrehearsed });
 record!(GetAclResult { code, key_id, is_superadmin, permissions, message });
 record!(GetAcl { key_id });
 record!(SetAclResult { code, message });
@@ -129,6 +135,7 @@ record!(QueueSummary { name, depth, in_flight, active_consumers, leader_node_id 
 record!(ConfigEntry { key, value });
 record!(ApiKeySummary { key_id, name, created_at_ms, expires_at_ms, is_superadmin });
 record!(Permission { kind, pattern });
+record!(QueueVersion { version, at_ms, who, note, changed });
 record!(LimitUse { name, used, max, reached });
 
 /// The body with this opcode as JSON, and back: every operation has one row.
@@ -187,6 +194,12 @@ pub fn forms(opcode: u8) -> Option<Form> {
         61 => form::<GetLimitsResult>(),
         62 => form::<WhoAmI>(),
         63 => form::<WhoAmIResult>(),
+        222 => form::<ListVersionsResult>(),
+        223 => form::<ListVersions>(),
+        224 => form::<GetQueueResult>(),
+        225 => form::<GetQueue>(),
+        226 => form::<UpdateQueueResult>(),
+        227 => form::<UpdateQueue>(),
         228 => form::<GetAclResult>(),
         229 => form::<GetAcl>(),
         230 => form::<SetAclResult>(),

@@ -3,14 +3,14 @@
 Owns the shape of these methods and nothing else; what is sent and what comes back is in `calls`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fila.client import calls
 from fila.client.async_methods.shell import AsyncShell
-from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
+from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueSettings, QueueStats
 from fila.client.errors import QueueAlreadyExistsError
-from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
+from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse, QueueVersion
 
 
 class AsyncAdministration(AsyncShell):
@@ -35,6 +35,42 @@ class AsyncAdministration(AsyncShell):
             if not exist_ok:
                 raise
             return name
+
+    async def update_queue(
+        self,
+        queue: str,
+        settings: Mapping[str, str | int] | None = None,
+        *,
+        expected_version: int = 0,
+        from_version: int = 0,
+        note: str = "",
+        unrehearsed: bool = False,
+        timeout: float | None = None,
+    ) -> int:
+        """Change the settings that are named, all or none, while the queue works: `on_enqueue`,
+        `on_failure`, `visibility_timeout_ms`, `max_attempts`, `hook_timeout_ms`,
+        `hook_memory_limit_bytes`, `fail_mode`; an empty text is none, or the default. Returns the
+        version that holds then.
+
+        With `expected_version` it is refused (VersionConflictError) if somebody else was faster;
+        `from_version` brings an older version back. New hooks are tried on messages that the
+        present ones decided, unless `unrehearsed` is given. `note` says why, for the history."""
+        call = calls.update_queue(
+            queue, settings or {}, expected_version, from_version, note, unrehearsed
+        )
+        return await self._call(call, timeout)
+
+    async def get_queue(
+        self, queue: str, version: int = 0, *, timeout: float | None = None
+    ) -> QueueSettings:
+        """A queue's settings as they are, or as they were in an older version."""
+        return await self._call(calls.get_queue(queue, version), timeout)
+
+    async def list_versions(
+        self, queue: str, *, timeout: float | None = None
+    ) -> list[QueueVersion]:
+        """The versions of a queue's settings that are kept, the newest first."""
+        return await self._call(calls.list_versions(queue), timeout)
 
     async def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
         await self._call(calls.delete_queue(queue), timeout)

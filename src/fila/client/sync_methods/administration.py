@@ -4,14 +4,14 @@
 Owns the shape of these methods and nothing else; what is sent and what comes back is in `calls`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fila.client import calls
-from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueStats
+from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueSettings, QueueStats
 from fila.client.errors import QueueAlreadyExistsError
 from fila.client.sync_methods.shell import Shell
-from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse
+from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse, QueueVersion
 
 
 class Administration(Shell):
@@ -36,6 +36,40 @@ class Administration(Shell):
             if not exist_ok:
                 raise
             return name
+
+    def update_queue(
+        self,
+        queue: str,
+        settings: Mapping[str, str | int] | None = None,
+        *,
+        expected_version: int = 0,
+        from_version: int = 0,
+        note: str = "",
+        unrehearsed: bool = False,
+        timeout: float | None = None,
+    ) -> int:
+        """Change the settings that are named, all or none, while the queue works: `on_enqueue`,
+        `on_failure`, `visibility_timeout_ms`, `max_attempts`, `hook_timeout_ms`,
+        `hook_memory_limit_bytes`, `fail_mode`; an empty text is none, or the default. Returns the
+        version that holds then.
+
+        With `expected_version` it is refused (VersionConflictError) if somebody else was faster;
+        `from_version` brings an older version back. New hooks are tried on messages that the
+        present ones decided, unless `unrehearsed` is given. `note` says why, for the history."""
+        call = calls.update_queue(
+            queue, settings or {}, expected_version, from_version, note, unrehearsed
+        )
+        return self._call(call, timeout)
+
+    def get_queue(
+        self, queue: str, version: int = 0, *, timeout: float | None = None
+    ) -> QueueSettings:
+        """A queue's settings as they are, or as they were in an older version."""
+        return self._call(calls.get_queue(queue, version), timeout)
+
+    def list_versions(self, queue: str, *, timeout: float | None = None) -> list[QueueVersion]:
+        """The versions of a queue's settings that are kept, the newest first."""
+        return self._call(calls.list_versions(queue), timeout)
 
     def delete_queue(self, queue: str, *, timeout: float | None = None) -> None:
         self._call(calls.delete_queue(queue), timeout)

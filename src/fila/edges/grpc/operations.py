@@ -135,6 +135,8 @@ def _field_reader(record: Any, name: str, kind: Any, described: Descriptor) -> R
     if isinstance(kind, ListOf):
         item = reader(kind.item, _inside(field))
         return lambda message: tuple([item(one) for one in value(message)])
+    if kind == "map":
+        return lambda message: dict(value(message))
     if kind == "string?" or kind.startswith("optional "):
         if not field.has_presence:
             return lambda message: value(message) or None

@@ -59,6 +59,12 @@ module Fila
       GET_LIMITS_RESULT = 0x3D
       WHO_AM_I = 0x3E
       WHO_AM_IRESULT = 0x3F
+      LIST_VERSIONS_RESULT = 0xDE
+      LIST_VERSIONS = 0xDF
+      GET_QUEUE_RESULT = 0xE0
+      GET_QUEUE = 0xE1
+      UPDATE_QUEUE_RESULT = 0xE2
+      UPDATE_QUEUE = 0xE3
       GET_ACL_RESULT = 0xE4
       GET_ACL = 0xE5
       SET_ACL_RESULT = 0xE6
@@ -143,6 +149,12 @@ module Fila
       Op::GET_LIMITS_RESULT => "GetLimitsResult",
       Op::WHO_AM_I => "WhoAmI",
       Op::WHO_AM_IRESULT => "WhoAmIResult",
+      Op::LIST_VERSIONS_RESULT => "ListVersionsResult",
+      Op::LIST_VERSIONS => "ListVersions",
+      Op::GET_QUEUE_RESULT => "GetQueueResult",
+      Op::GET_QUEUE => "GetQueue",
+      Op::UPDATE_QUEUE_RESULT => "UpdateQueueResult",
+      Op::UPDATE_QUEUE => "UpdateQueue",
       Op::GET_ACL_RESULT => "GetAclResult",
       Op::GET_ACL => "GetAcl",
       Op::SET_ACL_RESULT => "SetAclResult",
@@ -198,6 +210,9 @@ module Fila
       Op::PURGE => Op::PURGE_RESULT,
       Op::GET_LIMITS => Op::GET_LIMITS_RESULT,
       Op::WHO_AM_I => Op::WHO_AM_IRESULT,
+      Op::LIST_VERSIONS => Op::LIST_VERSIONS_RESULT,
+      Op::GET_QUEUE => Op::GET_QUEUE_RESULT,
+      Op::UPDATE_QUEUE => Op::UPDATE_QUEUE_RESULT,
       Op::GET_ACL => Op::GET_ACL_RESULT,
       Op::SET_ACL => Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS => Op::LIST_API_KEYS_RESULT,
@@ -243,6 +258,9 @@ module Fila
       Op::PURGE_RESULT,
       Op::GET_LIMITS_RESULT,
       Op::WHO_AM_IRESULT,
+      Op::LIST_VERSIONS_RESULT,
+      Op::GET_QUEUE_RESULT,
+      Op::UPDATE_QUEUE_RESULT,
       Op::GET_ACL_RESULT,
       Op::SET_ACL_RESULT,
       Op::LIST_API_KEYS_RESULT,
@@ -315,6 +333,12 @@ module Fila
       "GetLimitsResult" => [[:code, :u8].freeze, [:limits, :list, :u16, "LimitUse"].freeze].freeze,
       "WhoAmI" => [].freeze,
       "WhoAmIResult" => [[:code, :u8].freeze, [:version, :string].freeze, [:form, :string].freeze, [:auth, :bool].freeze, [:key_id, :string].freeze, [:name, :string].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze].freeze,
+      "ListVersionsResult" => [[:code, :u8].freeze, [:versions, :list, :u16, "QueueVersion"].freeze, [:message, :optional, :string].freeze].freeze,
+      "ListVersions" => [[:queue, :string].freeze].freeze,
+      "GetQueueResult" => [[:code, :u8].freeze, [:settings, :list, :u16, "ConfigEntry"].freeze, [:version, :u32].freeze, [:at_ms, :u64].freeze, [:who, :string].freeze, [:note, :string].freeze, [:message, :optional, :string].freeze].freeze,
+      "GetQueue" => [[:queue, :string].freeze, [:version, :u32].freeze].freeze,
+      "UpdateQueueResult" => [[:code, :u8].freeze, [:version, :u32].freeze, [:message, :optional, :string].freeze].freeze,
+      "UpdateQueue" => [[:queue, :string].freeze, [:settings, :map].freeze, [:expected_version, :u32].freeze, [:from_version, :u32].freeze, [:note, :string].freeze, [:unrehearsed, :bool].freeze].freeze,
       "GetAclResult" => [[:code, :u8].freeze, [:key_id, :string].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze, [:message, :optional, :string].freeze].freeze,
       "GetAcl" => [[:key_id, :string].freeze].freeze,
       "SetAclResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,
@@ -360,6 +384,7 @@ module Fila
       "ConfigEntry" => [[:key, :string].freeze, [:value, :string].freeze].freeze,
       "ApiKeySummary" => [[:key_id, :string].freeze, [:name, :string].freeze, [:created_at_ms, :u64].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze].freeze,
       "Permission" => [[:kind, :string].freeze, [:pattern, :string].freeze].freeze,
+      "QueueVersion" => [[:version, :u32].freeze, [:at_ms, :u64].freeze, [:who, :string].freeze, [:note, :string].freeze, [:changed, :strings].freeze].freeze,
       "LimitUse" => [[:name, :string].freeze, [:used, :u64].freeze, [:max, :u64].freeze, [:reached, :u64].freeze].freeze,
     }.freeze
   end

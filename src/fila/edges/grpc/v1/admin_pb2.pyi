@@ -42,6 +42,83 @@ class DeleteQueueResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class UpdateQueueRequest(_message.Message):
+    __slots__ = ("queue", "settings", "expected_version", "from_version", "note", "unrehearsed")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    FROM_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    UNREHEARSED_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    settings: _containers.ScalarMap[str, str]
+    expected_version: int
+    from_version: int
+    note: str
+    unrehearsed: bool
+    def __init__(self, queue: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., expected_version: _Optional[int] = ..., from_version: _Optional[int] = ..., note: _Optional[str] = ..., unrehearsed: _Optional[bool] = ...) -> None: ...
+
+class UpdateQueueResponse(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    def __init__(self, version: _Optional[int] = ...) -> None: ...
+
+class GetQueueRequest(_message.Message):
+    __slots__ = ("queue", "version")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    version: int
+    def __init__(self, queue: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+
+class GetQueueResponse(_message.Message):
+    __slots__ = ("settings", "version", "at_ms", "who", "note")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    settings: _containers.RepeatedCompositeFieldContainer[ConfigEntry]
+    version: int
+    at_ms: int
+    who: str
+    note: str
+    def __init__(self, settings: _Optional[_Iterable[_Union[ConfigEntry, _Mapping]]] = ..., version: _Optional[int] = ..., at_ms: _Optional[int] = ..., who: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
+class ListVersionsRequest(_message.Message):
+    __slots__ = ("queue",)
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    def __init__(self, queue: _Optional[str] = ...) -> None: ...
+
+class ListVersionsResponse(_message.Message):
+    __slots__ = ("versions",)
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedCompositeFieldContainer[QueueVersion]
+    def __init__(self, versions: _Optional[_Iterable[_Union[QueueVersion, _Mapping]]] = ...) -> None: ...
+
+class QueueVersion(_message.Message):
+    __slots__ = ("version", "at_ms", "who", "note", "changed")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    at_ms: int
+    who: str
+    note: str
+    changed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[int] = ..., at_ms: _Optional[int] = ..., who: _Optional[str] = ..., note: _Optional[str] = ..., changed: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class SetConfigRequest(_message.Message):
     __slots__ = ("key", "value")
     KEY_FIELD_NUMBER: _ClassVar[int]

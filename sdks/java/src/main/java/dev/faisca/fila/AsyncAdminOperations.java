@@ -40,6 +40,39 @@ public abstract sealed class AsyncAdminOperations permits AsyncBulkOperations {
     }
 
     /**
+     * Changes a queue while it works: all of the update is made, or none of it.
+     *
+     * @param queue the queue's name
+     * @param update what changes
+     * @return the version that holds then; fails with {@link VersionConflictException} if it has another
+     *     than the one that is expected
+     */
+    public CompletableFuture<Long> updateQueue(String queue, QueueUpdate update) {
+        return ask(Queries.updateQueue(queue, update));
+    }
+
+    /**
+     * Tells a queue's settings.
+     *
+     * @param queue the queue's name
+     * @param version an older version; 0 for the one that holds
+     * @return its settings in that version
+     */
+    public CompletableFuture<QueueSettings> getQueue(String queue, long version) {
+        return ask(Queries.getQueue(queue, version));
+    }
+
+    /**
+     * Lists the versions of a queue's settings that are kept.
+     *
+     * @param queue the queue's name
+     * @return the newest first
+     */
+    public CompletableFuture<List<QueueVersion>> listVersions(String queue) {
+        return ask(Queries.listVersions(queue));
+    }
+
+    /**
      * Deletes a queue with everything in it; its consumers end with {@link QueueNotFoundException}.
      *
      * @param queue the queue's name

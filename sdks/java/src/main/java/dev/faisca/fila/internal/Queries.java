@@ -5,8 +5,11 @@ import dev.faisca.fila.ApiKey;
 import dev.faisca.fila.ApiKeySummary;
 import dev.faisca.fila.Permission;
 import dev.faisca.fila.QueueOptions;
+import dev.faisca.fila.QueueSettings;
 import dev.faisca.fila.QueueStats;
 import dev.faisca.fila.QueueSummary;
+import dev.faisca.fila.QueueUpdate;
+import dev.faisca.fila.QueueVersion;
 import dev.faisca.fila.internal.wire.Bodies;
 import dev.faisca.fila.internal.wire.Body;
 import dev.faisca.fila.internal.wire.Result;
@@ -31,6 +34,39 @@ public final class Queries {
                 millis(options.visibilityTimeout()),
                 options.maxAttempts() == 0 ? null : (long) options.maxAttempts());
         return onQueue("create", name, false, body, r -> ((Bodies.CreateQueueResult) r).queueId());
+    }
+
+    public static Query<Long> updateQueue(String queue, QueueUpdate update) {
+        Body body = new Bodies.UpdateQueue(
+                queue,
+                update.settings(),
+                update.expectedVersion(),
+                update.fromVersion(),
+                update.note(),
+                update.unrehearsed());
+        return onQueue("update", queue, false, body, r -> ((Bodies.UpdateQueueResult) r).version());
+    }
+
+    public static Query<QueueSettings> getQueue(String queue, long version) {
+        return onQueue("settings of", queue, true, new Bodies.GetQueue(queue, version), r -> {
+            Bodies.GetQueueResult found = (Bodies.GetQueueResult) r;
+            Map<String, String> settings = new LinkedHashMap<>();
+            found.settings().forEach(one -> settings.put(one.key(), one.value()));
+            return new QueueSettings(
+                    settings, found.version(), Instant.ofEpochMilli(found.atMs()), found.who(), found.note());
+        });
+    }
+
+    public static Query<List<QueueVersion>> listVersions(String queue) {
+        return onQueue("versions of", queue, true, new Bodies.ListVersions(queue),
+                r -> ((Bodies.ListVersionsResult) r).versions().stream()
+                        .map(one -> new QueueVersion(
+                                one.version(),
+                                Instant.ofEpochMilli(one.atMs()),
+                                one.who(),
+                                one.note(),
+                                one.changed()))
+                        .toList());
     }
 
     public static Query<Void> deleteQueue(String queue) {

@@ -20,6 +20,7 @@ import dev.faisca.fila.SnapshotExpiredException;
 import dev.faisca.fila.StorageException;
 import dev.faisca.fila.UnauthorizedException;
 import dev.faisca.fila.UnsupportedVersionException;
+import dev.faisca.fila.VersionConflictException;
 import dev.faisca.fila.RefusedException;
 import dev.faisca.fila.internal.wire.Cause;
 import java.util.Map;
@@ -49,6 +50,7 @@ final class Refusals {
             case NODE_NOT_READY -> new NodeNotReadyException(message, metadata);
             case BATCH_NOT_FOUND -> new BatchNotFoundException(message, metadata);
             case SNAPSHOT_EXPIRED -> new SnapshotExpiredException(message, metadata);
+            case VERSION_CONFLICT -> new VersionConflictException(message, metadata);
             case INTERNAL_ERROR -> new InternalException(message, metadata);
         };
     }

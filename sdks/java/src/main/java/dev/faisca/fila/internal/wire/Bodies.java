@@ -65,6 +65,12 @@ public final class Bodies {
             case Opcodes.GET_LIMITS_RESULT -> GetLimitsResult.decode(from);
             case Opcodes.WHO_AM_I -> WhoAmI.decode(from);
             case Opcodes.WHO_AM_I_RESULT -> WhoAmIResult.decode(from);
+            case Opcodes.LIST_VERSIONS_RESULT -> ListVersionsResult.decode(from);
+            case Opcodes.LIST_VERSIONS -> ListVersions.decode(from);
+            case Opcodes.GET_QUEUE_RESULT -> GetQueueResult.decode(from);
+            case Opcodes.GET_QUEUE -> GetQueue.decode(from);
+            case Opcodes.UPDATE_QUEUE_RESULT -> UpdateQueueResult.decode(from);
+            case Opcodes.UPDATE_QUEUE -> UpdateQueue.decode(from);
             case Opcodes.GET_ACL_RESULT -> GetAclResult.decode(from);
             case Opcodes.GET_ACL -> GetAcl.decode(from);
             case Opcodes.SET_ACL_RESULT -> SetAclResult.decode(from);
@@ -1133,6 +1139,146 @@ public final class Bodies {
         }
     }
 
+    public record ListVersionsResult(int code, List<QueueVersion> versions, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_VERSIONS_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.list16("versions", versions);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static ListVersionsResult decode(Decoder from) {
+            int code = from.u8("code");
+            List<QueueVersion> versions = from.list16("versions", 18, QueueVersion::decode);
+            String message = from.atEnd() ? null : from.string("message");
+            return new ListVersionsResult(code, versions, message);
+        }
+    }
+
+    public record ListVersions(String queue) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_VERSIONS;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+        }
+
+        public static ListVersions decode(Decoder from) {
+            String queue = from.string("queue");
+            return new ListVersions(queue);
+        }
+    }
+
+    public record GetQueueResult(int code, List<ConfigEntry> settings, long version, long atMs, String who, String note, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_QUEUE_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.list16("settings", settings);
+            to.u32("version", version);
+            to.u64("at_ms", atMs);
+            to.string("who", who);
+            to.string("note", note);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static GetQueueResult decode(Decoder from) {
+            int code = from.u8("code");
+            List<ConfigEntry> settings = from.list16("settings", 4, ConfigEntry::decode);
+            long version = from.u32("version");
+            long atMs = from.u64("at_ms");
+            String who = from.string("who");
+            String note = from.string("note");
+            String message = from.atEnd() ? null : from.string("message");
+            return new GetQueueResult(code, settings, version, atMs, who, note, message);
+        }
+    }
+
+    public record GetQueue(String queue, long version) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_QUEUE;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+            to.u32("version", version);
+        }
+
+        public static GetQueue decode(Decoder from) {
+            String queue = from.string("queue");
+            long version = from.u32("version");
+            return new GetQueue(queue, version);
+        }
+    }
+
+    public record UpdateQueueResult(int code, long version, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.UPDATE_QUEUE_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.u32("version", version);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static UpdateQueueResult decode(Decoder from) {
+            int code = from.u8("code");
+            long version = from.u32("version");
+            String message = from.atEnd() ? null : from.string("message");
+            return new UpdateQueueResult(code, version, message);
+        }
+    }
+
+    public record UpdateQueue(String queue, Map<String, String> settings, long expectedVersion, long fromVersion, String note, boolean unrehearsed) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.UPDATE_QUEUE;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+            to.map("settings", settings);
+            to.u32("expected_version", expectedVersion);
+            to.u32("from_version", fromVersion);
+            to.string("note", note);
+            to.bool("unrehearsed", unrehearsed);
+        }
+
+        public static UpdateQueue decode(Decoder from) {
+            String queue = from.string("queue");
+            Map<String, String> settings = from.map("settings");
+            long expectedVersion = from.u32("expected_version");
+            long fromVersion = from.u32("from_version");
+            String note = from.string("note");
+            boolean unrehearsed = from.bool("unrehearsed");
+            return new UpdateQueue(queue, settings, expectedVersion, fromVersion, note, unrehearsed);
+        }
+    }
+
     public record GetAclResult(int code, String keyId, boolean isSuperadmin, List<Permission> permissions, String message) implements Result {
         @Override
         public int opcode() {
@@ -2003,6 +2149,26 @@ public final class Bodies {
             String kind = from.string("kind");
             String pattern = from.string("pattern");
             return new Permission(kind, pattern);
+        }
+    }
+
+    public record QueueVersion(long version, long atMs, String who, String note, List<String> changed) implements Part {
+        @Override
+        public void encode(Encoder to) {
+            to.u32("version", version);
+            to.u64("at_ms", atMs);
+            to.string("who", who);
+            to.string("note", note);
+            to.strings("changed", changed);
+        }
+
+        public static QueueVersion decode(Decoder from) {
+            long version = from.u32("version");
+            long atMs = from.u64("at_ms");
+            String who = from.string("who");
+            String note = from.string("note");
+            List<String> changed = from.strings("changed");
+            return new QueueVersion(version, atMs, who, note, changed);
         }
     }
 

@@ -22,6 +22,7 @@ public enum Cause {
     NODE_NOT_READY(16, "NodeNotReady", true, "The node is starting; try again in a moment."),
     BATCH_NOT_FOUND(17, "BatchNotFound", false, "No lease batch of this name is open: it was acked, released, or its time ran out."),
     SNAPSHOT_EXPIRED(18, "SnapshotExpired", false, "The snapshot was closed or its time is up; browse again for a new one."),
+    VERSION_CONFLICT(19, "VersionConflict", false, "The queue has another version than the one that was expected: somebody changed it; look at what it is now."),
     INTERNAL_ERROR(255, "InternalError", false, "The broker failed unexpectedly; its log says why."),
     ;
 
@@ -76,6 +77,7 @@ public enum Cause {
             case 16 -> NODE_NOT_READY;
             case 17 -> BATCH_NOT_FOUND;
             case 18 -> SNAPSHOT_EXPIRED;
+            case 19 -> VERSION_CONFLICT;
             case 255 -> INTERNAL_ERROR;
             default -> INTERNAL_ERROR;
         };

@@ -56,6 +56,12 @@ public final class Opcodes {
     public static final int GET_LIMITS_RESULT = 0x3D;
     public static final int WHO_AM_I = 0x3E;
     public static final int WHO_AM_I_RESULT = 0x3F;
+    public static final int LIST_VERSIONS_RESULT = 0xDE;
+    public static final int LIST_VERSIONS = 0xDF;
+    public static final int GET_QUEUE_RESULT = 0xE0;
+    public static final int GET_QUEUE = 0xE1;
+    public static final int UPDATE_QUEUE_RESULT = 0xE2;
+    public static final int UPDATE_QUEUE = 0xE3;
     public static final int GET_ACL_RESULT = 0xE4;
     public static final int GET_ACL = 0xE5;
     public static final int SET_ACL_RESULT = 0xE6;
@@ -142,6 +148,12 @@ public final class Opcodes {
             case GET_LIMITS_RESULT -> "GetLimitsResult";
             case WHO_AM_I -> "WhoAmI";
             case WHO_AM_I_RESULT -> "WhoAmIResult";
+            case LIST_VERSIONS_RESULT -> "ListVersionsResult";
+            case LIST_VERSIONS -> "ListVersions";
+            case GET_QUEUE_RESULT -> "GetQueueResult";
+            case GET_QUEUE -> "GetQueue";
+            case UPDATE_QUEUE_RESULT -> "UpdateQueueResult";
+            case UPDATE_QUEUE -> "UpdateQueue";
             case GET_ACL_RESULT -> "GetAclResult";
             case GET_ACL -> "GetAcl";
             case SET_ACL_RESULT -> "SetAclResult";
@@ -201,6 +213,9 @@ public final class Opcodes {
             case PURGE -> PURGE_RESULT;
             case GET_LIMITS -> GET_LIMITS_RESULT;
             case WHO_AM_I -> WHO_AM_I_RESULT;
+            case LIST_VERSIONS -> LIST_VERSIONS_RESULT;
+            case GET_QUEUE -> GET_QUEUE_RESULT;
+            case UPDATE_QUEUE -> UPDATE_QUEUE_RESULT;
             case GET_ACL -> GET_ACL_RESULT;
             case SET_ACL -> SET_ACL_RESULT;
             case LIST_API_KEYS -> LIST_API_KEYS_RESULT;
@@ -249,6 +264,9 @@ public final class Opcodes {
                     PURGE_RESULT,
                     GET_LIMITS_RESULT,
                     WHO_AM_I_RESULT,
+                    LIST_VERSIONS_RESULT,
+                    GET_QUEUE_RESULT,
+                    UPDATE_QUEUE_RESULT,
                     GET_ACL_RESULT,
                     SET_ACL_RESULT,
                     LIST_API_KEYS_RESULT,
