@@ -168,7 +168,7 @@ def test_the_command_calls_it(tree: Tree) -> None:
 def test_the_references_and_the_vectors_have_it(tree: Tree) -> None:
     page = (tree.root / "spec/fibp.md").read_text(encoding="utf-8")
     row = (
-        "| `E3` / `E2` | CountQueues / CountQueuesResult | `string` prefix / `u8` code, `u64` count"
+        "| `DD` / `DC` | CountQueues / CountQueuesResult | `string` prefix / `u8` code, `u64` count"
     )
     assert row in page
     assert "`CountQueues`" in (tree.root / "docs/grpc.md").read_text(encoding="utf-8")
