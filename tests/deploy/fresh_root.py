@@ -1,8 +1,9 @@
-"""From nothing to the fair-scheduling demo, on a fresh Debian: by wheel, by archive, by container.
+"""From nothing to the fair-scheduling demo, on a fresh Debian: wheel, archive, package, container.
 
     make binary                                       # makes the wheels, too
     python -m tests.deploy.fresh_root wheel           # pip in a root with Python
     python -m tests.deploy.fresh_root archive         # install.sh in a root
+    python -m tests.deploy.fresh_root package         # apt-get install ./fila_….deb in a root
     python -m tests.deploy.fresh_root container       # deploy/Dockerfile, built and run by buildah
 
 Each makes a root file system with debootstrap (or takes a copy of `--root DIR`), types what the
@@ -31,7 +32,7 @@ STROKES_PER_S = 4.0  # nobody types fast what they read off a page
 TYPING_S_MAX = 120.0
 SUITE = "bookworm"
 # With the headers that the image `python:3.11-slim` has, too.
-PACKAGES = "python3,python3-venv,python3-dev,ca-certificates,curl"
+PACKAGES = "python3,python3-venv,python3-dev,ca-certificates,curl,adduser"
 BASE = "docker.io/library/python:3.11-slim-bookworm"  # what deploy/Dockerfile begins with
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 # There is no `kill` in a slim image; `docker stop` needs none.
@@ -155,6 +156,34 @@ def archive(root: Path, dist: Path) -> None:
         typist.done(typist.type("fila demo"))
 
 
+def package(root: Path, dist: Path) -> None:
+    (path,) = dist.glob("fila_*.deb")
+    shutil.copy(path, root / "root" / "fila.deb")
+    for name in (root / "usr" / "bin").glob("python3*"):
+        name.unlink()
+    with inside(root, {"DEBIAN_FRONTEND": "noninteractive"}) as typist:
+        typist.type("dpkg -i fila.deb")
+        demo = typist.type("fila demo")
+        run(
+            [
+                "chroot",
+                str(root),
+                "fila-server",
+                "--config",
+                "/etc/fila/fila.toml",
+                "--check-config",
+            ]
+        )
+        assert run(["chroot", str(root), "id", "-u", "fila"]).strip() != "0"
+        assert run(["chroot", str(root), "dpkg", "--verify", "fila"]) == ""
+        run(["chroot", str(root), "dpkg", "--purge", "fila"])
+        left = [
+            one for one in ("usr/bin/fila", "usr/lib/fila", "etc/fila") if (root / one).exists()
+        ]
+        assert left == []
+        typist.done(demo)
+
+
 def container(root: Path, dist: Path) -> None:
     """The Dockerfile as it stands, on a base that is the fresh root with Python in it."""
     (root / "usr" / "local" / "bin" / "python").symlink_to("/usr/bin/python3")
@@ -180,7 +209,7 @@ def container(root: Path, dist: Path) -> None:
 def try_image(buildah: list[str]) -> None:
     """What `docker run` and `docker exec` would do: the image's user, environment and commands."""
     made = json.loads(run([*buildah, "inspect", "--type", "image", "fila"]))["Docker"]["config"]
-    assert made["User"] == "fila" and list(made["Volumes"]) == ["/var/lib/fila"], made
+    assert made["User"] == "10001:10001" and list(made["Volumes"]) == ["/var/lib/fila"], made
     assert set(made["ExposedPorts"]) == {"5555/tcp", "8080/tcp"}, made
     box = run([*buildah, "from", "--pull=never", "fila"]).strip()
     enter = [*buildah, "run", "--isolation", "chroot", box, "--"]
@@ -221,7 +250,7 @@ def run(command: list[str], cwd: Path | None = None) -> str:
     return ran.stdout
 
 
-WAYS = {"wheel": wheel, "archive": archive, "container": container}
+WAYS = {"wheel": wheel, "archive": archive, "package": package, "container": container}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 Runs in the build environment, on the compiled wheel of `make wheel`. Inside: `fila` and
 `fila-server` with their libraries, licence texts, completions and manual pages. Prints what it
-measured, and fails above the limits that are promised.
+measured, and fails above the limits that are promised. Where there is dpkg-deb, a Debian package of
+the same (debian.py).
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ def main() -> int:
     size = sum(one.stat().st_size for one in home.rglob("*") if not one.is_symlink())
     archive = pack(home, dist, __version__)
     print(f"{archive.name}: {archive.stat().st_size / 1e6:.1f} MB, unpacked {size / 1e6:.1f} MB")
+    if shutil.which("dpkg-deb"):
+        import debian
+
+        package = debian.build(home, dist)
+        note_checksum(package)
+        print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB")
     if size > UNPACKED_BYTES_MAX:
         print(f"more than {UNPACKED_BYTES_MAX / 1e6:.0f} MB unpacked", file=sys.stderr)
         return 1
@@ -126,12 +133,16 @@ def pack(home: Path, dist: Path, version: str) -> Path:
         tarfile.open(fileobj=packed, mode="w") as tar,
     ):
         tar.add(home, home.name, filter=plain)
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    sums = dist / "SHA256SUMS"
-    others = sums.read_text().splitlines() if sums.exists() else []
-    lines = [line for line in others if not line.endswith(f"  {archive.name}")]
-    sums.write_text("\n".join(sorted([*lines, f"{digest}  {archive.name}"])) + "\n")
+    note_checksum(archive)
     return archive
+
+
+def note_checksum(path: Path) -> None:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    sums = path.with_name("SHA256SUMS")
+    others = sums.read_text().splitlines() if sums.exists() else []
+    lines = [line for line in others if not line.endswith(f"  {path.name}")]
+    sums.write_text("\n".join(sorted([*lines, f"{digest}  {path.name}"])) + "\n")
 
 
 if __name__ == "__main__":

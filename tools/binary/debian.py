@@ -2,9 +2,9 @@
 
     python tools/binary/debian.py HOME --dist DIST      # HOME: the unpacked archive, fila-VERSION
 
-Programs below /usr/lib/fila with links in /usr/bin, manual pages, completions, the systemd unit, and
-/etc/fila/fila.toml, which an upgrade leaves as you changed it. Installing makes the user `fila` and
-starts nothing; removing stops the broker and never touches /var/lib/fila.
+Programs below /usr/lib/fila with links in /usr/bin, manual pages, completions, the systemd unit,
+and /etc/fila/fila.toml, which an upgrade leaves as you changed it. Installing makes the user `fila`
+and starts nothing; removing stops the broker and never touches /var/lib/fila.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ MOVED = {
     "share/zsh/site-functions": "usr/share/zsh/vendor-completions",
     "share/fish": "usr/share/fish",
 }
-# Nothing that this machine has must be newer than what was built on.
+# The glibc it was built with is the oldest it runs on.
 CONTROL = """\
 Package: fila
 Version: {version}
@@ -116,9 +117,7 @@ def fill(tree: Path, home: Path) -> None:
 
 def debian_version(version: str) -> str:
     """0.2.0.dev1 comes before 0.2.0: Debian sorts what follows a tilde first."""
-    for mark in (".dev", "rc", "b", "a"):
-        version = version.replace(mark, f"~{mark.strip('.')}", 1) if "~" not in version else version
-    return version
+    return re.sub(r"\.?(dev|rc|a|b)(?=\d)", r"~\1", version, count=1)
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
