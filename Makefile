@@ -33,11 +33,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 $(SERVER): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Fila needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "setting up $(VENV) with what the broker needs"
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 1; }
 	@$(PIP) -e '.[server]'
 	@touch $@
 
 $(READY): $(SERVER)
+	@echo "adding what the tests need to $(VENV): a few minutes"
 	@$(PIP) -e '.[server,dev]'
 	@touch $@
 

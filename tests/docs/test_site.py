@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -156,22 +157,28 @@ def test_the_playground_runs_the_core_in_the_browser(origin: str, browser: Brows
         assert (seen.errors, seen.strays) == ([], [])
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("index", "getting-started", "cli", "limits", "install", "quick-start", "comparison"),
-        *("operations/checklist", "operations/troubleshooting", "reference/http", "benchmarks"),
-    ],
-)
-def test_a_phone_shows_a_page_without_scrolling_sideways(
-    origin: str, browser: Browser, page: str
+def pages(site: Path) -> list[str]:
+    """Every page but the playground, which has a test of its own, and the page of errors."""
+    found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
+    return [name for name in found if name not in ("playground.html", "404.html")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_every_page_without_scrolling_sideways_or_an_error(
+    site: Path, origin: str, browser: Browser, scheme: Literal["light", "dark"]
 ) -> None:
-    with watched(browser, origin, PHONE) as seen:
-        seen.go(f"/{page}.html")
-        expect(seen.page.locator("h1").first).to_be_visible()
-        width = seen.page.evaluate("document.documentElement.scrollWidth")
-        assert width <= PHONE[0]
-        assert (seen.errors, seen.strays) == ([], [])
+    names = pages(site)
+    assert len(names) > 60
+    wide = []
+    with watched(browser, origin, PHONE, color_scheme=scheme) as seen:
+        for name in names:
+            seen.go(f"/{name}")
+            expect(seen.page.locator("h1").first).to_be_visible(timeout=60_000)
+            if seen.page.evaluate("document.documentElement.scrollWidth") > PHONE[0]:
+                wide.append(name)
+            broken = "[...document.images].filter(one => one.complete && !one.naturalWidth).length"
+            assert seen.page.evaluate(broken) == 0, name
+        assert (wide, seen.errors, seen.strays) == ([], [], [])
 
 
 def test_the_dark_form_follows_the_system(origin: str, browser: Browser) -> None:
