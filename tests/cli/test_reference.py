@@ -38,7 +38,9 @@ def fields_of(document: dict[str, Any]) -> list[str]:
     return fields
 
 
-def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
+def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, tmp_path):
+    declared = tmp_path / "queues.toml"
+    declared.write_text("[queues.listed]\nmax_attempts = 5\n")
     fila("config", "set", "throttle.listed", "1,5")
     made = fila("auth", "create", "described", "--json").document["key_id"]
     fila("queue", "create", "died")
@@ -71,6 +73,8 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker):
         "queue update": ("listed", "--max-attempts", "5"),
         "queue settings": ("listed",),
         "hooks status": ("listed",),
+        "queue export": ("listed", "--config"),
+        "apply": (str(declared),),
         "hooks deploy": ("listed", "--on-failure", OTHER),
         "hooks history": ("listed",),
         "hooks diff": ("listed",),

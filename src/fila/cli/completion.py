@@ -23,9 +23,9 @@ TAKES: Final = {
     "queues": (
         "consume", "dlq delete", "dlq export", "dlq groups", "dlq list", "dlq redrive", "dlq show",
         "enqueue", "explain", "hooks deploy", "hooks diff", "hooks history", "hooks rollback",
-        "hooks show", "hooks status", "key pause", "key resume", "queue delete", "queue inspect",
-        "queue pause", "queue peek", "queue purge", "queue resume", "queue settings",
-        "queue update", "redrive", "stats", "top",
+        "hooks show", "hooks status", "key pause", "key resume", "queue delete", "queue export",
+        "queue inspect", "queue pause", "queue peek", "queue purge", "queue resume",
+        "queue settings", "queue update", "redrive", "stats", "top",
     ),
     "contexts": ("context delete", "context set", "context show", "context use"),
 }  # fmt: skip

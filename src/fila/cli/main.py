@@ -14,6 +14,7 @@ from typing import Final
 
 from fila import __version__
 from fila.cli import (
+    apply,
     auth,
     bench,
     completion,
@@ -42,6 +43,7 @@ from fila.cli.options import HelpFormat, Parser, add_common_everywhere
 # Every module here offers `add_parser(subparsers)` and `run(args) -> int`.
 COMMANDS: Final[dict[str, ModuleType]] = {
     "queue": queue,
+    "apply": apply,
     "enqueue": enqueue,
     "consume": consume,
     "stats": stats,

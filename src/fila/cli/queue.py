@@ -1,19 +1,15 @@
-"""`fila queue create|update|settings|delete|list|inspect|peek|pause|resume|purge`."""
+"""`fila queue create|update|settings|export|delete|list|inspect|peek|pause|resume|purge`."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from fila.cli import connection, pause_purge, peek, queue_update, standing, stats
 from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
-from fila.cli.settings import LIMITS, attempts
-
-if TYPE_CHECKING:
-    from fila.client.sync import FilaClient
+from fila.cli.settings import attempts, create
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -131,7 +127,7 @@ def _create(args: argparse.Namespace) -> int:
         settings = client.get_queue(args.like).settings if args.like is not None else {}
         settings.update({name: str(value) for name, value in named.items() if value is not None})
         try:
-            _create_with(client, args.name, settings)
+            create(client, args.name, settings)
         except QueueAlreadyExistsError:
             if not args.if_missing:
                 raise
@@ -143,19 +139,6 @@ def _create(args: argparse.Namespace) -> int:
     else:
         say(f'Queue "{shown(args.name)}" is there already')
     return 0
-
-
-def _create_with(client: FilaClient, name: str, settings: dict[str, str]) -> None:
-    client.create_queue(
-        name,
-        on_enqueue=settings.get("on_enqueue") or None,
-        on_failure=settings.get("on_failure") or None,
-        visibility_timeout_ms=int(settings.get("visibility_timeout_ms") or 0),
-        max_attempts=int(settings.get("max_attempts") or 0),
-    )
-    limits = {one: text for one, text in settings.items() if one in LIMITS and text}
-    if limits:
-        client.update_queue(name, limits)
 
 
 def _delete(args: argparse.Namespace) -> int:

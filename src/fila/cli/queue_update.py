@@ -1,17 +1,17 @@
-"""`fila queue update` and `fila queue settings`: what a queue is told to be, seen and changed."""
+"""`fila queue update|settings|export`: what queues are told to be, seen and changed."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Final
 
-from fila.cli import connection, settings
+from fila.cli import connection, declared, settings
 from fila.cli.durations import milliseconds
 from fila.cli.failure import usage
 from fila.cli.options import Subparsers, command, whole_number
 from fila.cli.output import say, say_json, shown
 
-VERBS: Final = ("update", "settings")
+VERBS: Final = ("update", "settings", "export")
 
 
 def add_parsers(inner: Subparsers) -> None:
@@ -71,8 +71,23 @@ def add_parsers(inner: Subparsers) -> None:
         help="an older version (default: the one that holds)",
     )
 
+    export = command(
+        inner,
+        "export",
+        "write the settings of queues as a file for `fila apply`",
+        about="Write the settings of queues as TOML, as `fila apply` reads it. Without a name\n"
+        "those of all queues the key may see; dead letter queues go with theirs.",
+        examples="  fila queue export > queues.toml\n  fila queue export orders --config",
+    )
+    export.add_argument("name", metavar="NAME", nargs="*", help="the queues (default: all)")
+    export.add_argument(
+        "--config", action="store_true", help="runtime settings too, throttle rates for example"
+    )
+
 
 def run(args: argparse.Namespace) -> int:
+    if args.verb == "export":
+        return _export(args)
     return _update(args) if args.verb == "update" else _show(args)
 
 
@@ -99,6 +114,22 @@ def _update(args: argparse.Namespace) -> int:
         say_json(document)
     else:
         say(settings.say_changed(document))
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    with connection.open_client(args) as client:
+        names = args.name or [one.name for one in client.list_queues()]
+        if not args.name:
+            made_along = {f"{one}.dlq" for one in names}
+            names = [one for one in names if one not in made_along]
+        found = {name: client.get_queue(name).settings for name in names}
+        config = client.list_config() if args.config else {}
+    config = {key: text for key, text in config.items() if not key.startswith("lua:")}
+    if args.json:
+        say_json({"queues": found, "config": config})
+    else:
+        say(declared.toml(found, config))
     return 0
 
 

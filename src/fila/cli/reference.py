@@ -50,7 +50,7 @@ are shown as escapes such as `\\x1b`; JSON has them exactly.
 |---|---|
 | 0 | done |
 | 1 | refused by the broker, no broker there, or trouble with a file; stderr has `Error: …` |
-| 2 | the command line was not understood |
+| 2 | the command line was not understood; `apply --dry-run`: there are differences |
 | 3 | a verdict was asked for, and there was too little to judge by (`pipeline fairness`) |
 | 130 | ended by Ctrl-C |
 | 141 | the reader of the output closed the pipe |
@@ -82,6 +82,8 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
     "queue update": _CHANGED,
     "queue settings": _SETTINGS,
+    "queue export": ("queues", "config"),
+    "apply": ("applied", "queues[].queue", ".action", ".version", ".changes", "config"),
     "queue delete": ("queue", "deleted"),
     "queue list": (
         "queues[].name",
@@ -209,7 +211,8 @@ _AFTER_FIELDS: Final = """
 `ack`, `nack` or, with `--peek-only`, null. A `value` of null is a setting that is not set.
 `fila stats QUEUE` prints what `fila queue inspect` does; `batches` are the open lease batches by
 stream. `changed` of an update says whether there was anything to change;
-`settings` are texts by name, empty where there is none.
+`settings` are texts by name, empty where there is none; `queues` of an export has them by queue.
+An `action` is `create`, `update` or `none`.
 `permissions` are objects with `kind` and `pattern`. `server` has `addr` and either
 `version` and `form`, or an `error`; `fila version --verbose` adds `form`, `python`, `platform` and
 `engines`. `key` of `queue purge` is null when all keys were purged. A time of 0 means never. What

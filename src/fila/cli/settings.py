@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli.durations import milliseconds
 from fila.cli.failure import usage
@@ -17,9 +17,13 @@ from fila.cli.options import whole_number
 from fila.cli.output import duration, moment, shown
 from fila.cli.script import script
 
+if TYPE_CHECKING:
+    from fila.client.sync import FilaClient
+
 SCRIPTS: Final = ("on_enqueue", "on_failure")
 LIMITS: Final = ("hook_timeout_ms", "hook_memory_limit_bytes", "fail_mode")  # of hooks
 HOOKS: Final = (*SCRIPTS, *LIMITS)
+NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", *LIMITS)
 FAIL_MODES: Final = ("default", "last-good", "reject")
 ATTEMPTS_MAX: Final = 1_000_000  # as the broker's settings say
 
@@ -92,12 +96,25 @@ def attempts(text: str) -> int:
     return int(text)
 
 
+def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
+    """A queue with these settings; the version it has then."""
+    client.create_queue(
+        name,
+        on_enqueue=settings.get("on_enqueue") or None,
+        on_failure=settings.get("on_failure") or None,
+        visibility_timeout_ms=int(settings.get("visibility_timeout_ms") or 0),
+        max_attempts=int(settings.get("max_attempts") or 0),
+    )
+    limits = {one: settings[one] for one in LIMITS if settings.get(one)}
+    return client.update_queue(name, limits) if limits else 1
+
+
 def setting_text(name: str, text: str) -> str:
     """A setting that is no script, in a few words."""
-    if name == "visibility_timeout_ms":
+    if name == "visibility_timeout_ms" and text.isdigit():
         return duration(int(text))
     if name == "max_attempts":
-        return text if text != "0" else "no limit"
+        return "no limit" if text in ("", "0") else shown(text)
     return shown(text) if text else "the default"
 
 
@@ -133,7 +150,8 @@ def difference(
             )
             yield from map(shown, found)
         else:
-            yield f"-{name}: {setting_text(name, was)}"
+            if name in before:
+                yield f"-{name}: {setting_text(name, was)}"
             yield f"+{name}: {setting_text(name, now)}"
 
 

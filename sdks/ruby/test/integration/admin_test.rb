@@ -21,6 +21,24 @@ class AdminTest < FilaTest
     assert_raises(Fila::QueueNotFoundError) { client.delete_queue(queue: queue) }
   end
 
+  def test_a_queue_is_changed_while_it_works_and_brought_back
+    client = connect
+    queue = new_queue(client, max_attempts: 7)
+    settings = { max_attempts: 3, fail_mode: "reject" }
+    assert_equal 2, client.update_queue(queue: queue, settings: settings, expected_version: 1, note: "fewer")
+    found = client.get_queue(queue: queue)
+    assert_equal [2, "fewer", "3", "reject"],
+                 [found.version, found.note, found.settings["max_attempts"], found.settings["fail_mode"]]
+    assert_raises(Fila::VersionConflictError) do
+      client.update_queue(queue: queue, settings: { max_attempts: 4 }, expected_version: 1)
+    end
+    assert_raises(Fila::InvalidConfigValueError) { client.update_queue(queue: queue, settings: { colour: "red" }) }
+    assert_equal 3, client.update_queue(queue: queue, from_version: 1)
+    assert_equal "7", client.get_queue(queue: queue, version: 1).settings["max_attempts"]
+    assert_equal [3, 2, 1], client.list_versions(queue: queue).map(&:version)
+    assert_equal %w[max_attempts fail_mode], client.list_versions(queue: queue)[1].changed
+  end
+
   def test_stats_tell_about_keys
     client = connect
     queue = new_queue(client)

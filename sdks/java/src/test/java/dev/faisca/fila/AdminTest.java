@@ -49,6 +49,24 @@ class AdminTest {
     }
 
     @Test
+    void aQueueIsChangedWhileItWorksAndBroughtBack() {
+        client.createQueue("changing", QueueOptions.defaults().withMaxAttempts(7));
+        QueueUpdate fewer = QueueUpdate.none().with("max_attempts", 3).expecting(1).because("fewer");
+        assertEquals(2, client.updateQueue("changing", fewer));
+        QueueSettings found = client.getQueue("changing", 0);
+        assertEquals("3", found.settings().get("max_attempts"));
+        assertEquals("fewer", found.note());
+        assertThrows(VersionConflictException.class, () -> client.updateQueue("changing", fewer));
+        assertThrows(InvalidConfigValueException.class,
+                () -> client.updateQueue("changing", QueueUpdate.none().with("colour", "red")));
+        assertEquals(3, client.updateQueue("changing", QueueUpdate.none().from(1)));
+        assertEquals("7", client.getQueue("changing", 1).settings().get("max_attempts"));
+        List<QueueVersion> versions = client.listVersions("changing");
+        assertEquals(List.of(3L, 2L, 1L), versions.stream().map(QueueVersion::version).toList());
+        assertEquals(List.of("max_attempts"), versions.get(1).changed());
+    }
+
+    @Test
     void settingsAreSetReadAndRemoved() {
         client.setConfig("throttle.java", "100,150");
         assertEquals(Optional.of("100,150"), client.getConfig("throttle.java"));
