@@ -9,6 +9,7 @@ export interface Session {
   signed_in: boolean;
   who: string;
   superadmin: boolean;
+  administers_all: boolean;
   csrf: string;
   version: string;
   started_ms: number;
@@ -198,6 +199,59 @@ export interface DeadLetters {
   groups: ErrorGroup[];
 }
 
+/** A message in a list: of its headers and payload the beginning. */
+export interface MessageRow {
+  id: string;
+  at: string;
+  state: string;
+  key: Named;
+  throttle_keys: Named[];
+  weight: number;
+  attempts: number;
+  enqueued_ms: number;
+  ready_ms: number;
+  headers: Record<string, string>;
+  headers_total: number;
+  preview: string;
+  payload_bytes: number;
+}
+
+export interface MessageList {
+  queue: string;
+  snapshot: string;
+  messages: MessageRow[];
+  looked: number;
+  next: string;
+}
+
+export interface WholeMessage extends Omit<MessageRow, "preview" | "headers_total"> {
+  payload: string;
+}
+
+export interface BucketList {
+  at_ms: number;
+  total: number;
+  buckets: Bucket[];
+}
+
+export interface Setting {
+  key: string;
+  value: string;
+}
+
+export interface ApiKey {
+  key_id: string;
+  name: string;
+  created_at_ms: number;
+  expires_at_ms: number;
+  is_superadmin: boolean;
+}
+
+export interface Permission {
+  kind: string;
+  pattern: string;
+}
+
 /** The parts of spec/explain.md that are shown. */
 interface OfQueue {
   broker: string;
@@ -269,6 +323,11 @@ export async function get<T>(name: string, query: Query = {}): Promise<T> {
 
 export async function post<T>(name: string, fields: object): Promise<T> {
   return (await ask("POST", pathOf(name, {}), fields)) as T;
+}
+
+/** An operation of the table, by its name and with its fields (spec/operations.json). */
+export function operate<T>(name: string, fields: object): Promise<T> {
+  return post<T>(`operations/${name}`, fields);
 }
 
 export async function readSession(): Promise<Session> {

@@ -2,13 +2,16 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { Refusal, type Session, messageOf, post, readSession } from "./api";
 import { Help, useShortcuts } from "./keyboard";
+import { KeysPage } from "./keys";
 import type { Link } from "./live";
 import { Login } from "./login";
+import { MessagesPage } from "./messages";
 import { Overview } from "./overview";
 import { Name, Trouble } from "./parts";
 import { PipelinePage } from "./pipeline";
 import { QueuePage } from "./queue";
 import { useRoute } from "./route";
+import { SettingsPage } from "./settings";
 import { TenantPage } from "./tenant";
 import { turnTheme, useTheme } from "./theme";
 
@@ -67,6 +70,11 @@ export function App() {
       {inside && route.page === "tenant" && (
         <TenantPage key={key} frame={frame} queue={route.queue} refer={route.key} />
       )}
+      {inside && route.page === "messages" && (
+        <MessagesPage key={key} frame={frame} queue={route.queue} refer={route.key} />
+      )}
+      {inside && route.page === "settings" && <SettingsPage frame={frame} />}
+      {inside && route.page === "keys" && <KeysPage frame={frame} auth={session.auth} />}
       {inside && route.page === "pipeline" && <PipelinePage frame={frame} />}
       {inside && route.page === "lost" && (
         <main id="main" tabIndex={-1}>
@@ -107,7 +115,13 @@ function Bar(props: { session: Session | null; link: Link; help: () => void; lef
         </span>
       )}
       <nav aria-label="Dashboard">
-        {session && <a href="/pipeline">Pipeline</a>}
+        {session?.administers_all && (
+          <>
+            <a href="/settings">Settings</a>
+            <a href="/keys">API keys</a>
+            <a href="/pipeline">Pipeline</a>
+          </>
+        )}
         {session?.auth && (
           <span class="who">
             <Name text={session.who} />
@@ -117,7 +131,7 @@ function Bar(props: { session: Session | null; link: Link; help: () => void; lef
           {theme === "dark" ? "Light" : "Dark"}
         </button>
         <button class="plain" onClick={props.help} aria-keyshortcuts="?">
-          Keys
+          Shortcuts
         </button>
         {session?.auth && (
           <button class="plain" onClick={leave}>

@@ -7,7 +7,8 @@ interface Props {
   title: string;
   yes: string;
   danger?: boolean;
-  act: (fields: FormData) => Promise<void>;
+  wide?: boolean;
+  act?: (fields: FormData) => Promise<void>; // without: there is nothing to do but to close it
   close: () => void;
   children?: ComponentChildren;
 }
@@ -21,7 +22,7 @@ export function Dialog(props: Props) {
     event.preventDefault();
     setBusy(true);
     try {
-      await props.act(new FormData(event.currentTarget as HTMLFormElement));
+      await props.act?.(new FormData(event.currentTarget as HTMLFormElement));
       props.close();
     } catch (error) {
       setTrouble(messageOf(error));
@@ -29,7 +30,7 @@ export function Dialog(props: Props) {
     }
   };
   return (
-    <dialog ref={element} aria-labelledby="dialog-title" onClose={props.close}>
+    <dialog ref={element} class={props.wide ? "wide" : undefined} aria-labelledby="dialog-title" onClose={props.close}>
       <form onSubmit={submitted}>
         <h2 id="dialog-title">{props.title}</h2>
         {props.children}
@@ -37,9 +38,11 @@ export function Dialog(props: Props) {
           {trouble}
         </p>
         <div class="buttons">
-          <button type="button" onClick={props.close}>
-            Cancel
-          </button>
+          {props.act && (
+            <button type="button" onClick={props.close}>
+              Cancel
+            </button>
+          )}
           <button class={props.danger ? "danger" : "primary"} disabled={busy}>
             {props.yes}
           </button>

@@ -51,7 +51,7 @@ export function stepRows(event: KeyboardEvent): void {
 
 export function Help({ close }: { close: () => void }) {
   return (
-    <Dialog title="Keys" yes="Close" act={async () => undefined} close={close}>
+    <Dialog title="Keys" yes="Close" close={close}>
       <dl class="keys">
         {KEYS.map(([key, what]) => (
           <div key={key}>

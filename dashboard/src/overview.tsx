@@ -5,6 +5,7 @@ import { type Overview as Document, type Points, type QueueRow, get } from "./ap
 import { count, moment, plural, rate } from "./format";
 import { stepRows } from "./keyboard";
 import { grown, useStream } from "./live";
+import { NewQueue } from "./newqueue";
 import { Name, State, Tile, Trouble } from "./parts";
 import { queuePath } from "./route";
 import { Spark } from "./spark";
@@ -58,7 +59,10 @@ export function Overview({ frame }: { frame: Frame }) {
   const failing = totals.rates.nacked + totals.rates.expired;
   return (
     <main id="main" tabIndex={-1}>
-      <h1>Queues</h1>
+      <div class="title">
+        <h1>Queues</h1>
+        <NewQueue />
+      </div>
       {trouble && <Trouble text={trouble} />}
       {document_.quarantined.map((one) => (
         <p key={one.name} class="banner bad" role="status">

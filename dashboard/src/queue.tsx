@@ -12,6 +12,8 @@ import { Hooks } from "./hooks";
 import { grown, useStream } from "./live";
 import { Name, Panel, PausedNote, Tile, Trouble } from "./parts";
 import { Pausing } from "./pausing";
+import { Removal } from "./removal";
+import { messagesPath } from "./route";
 import { type Shares, SharePanel, sharesGrown } from "./shares";
 import { FIRST_WINDOW, Tenants, type Window } from "./tenants";
 
@@ -70,7 +72,11 @@ export function QueuePage({ frame, name }: { frame: Frame; name: string }) {
         <h1>
           <Name text={name} />
         </h1>
-        <Pausing queue={name} name={name} paused={found.paused} />
+        <div class="tools">
+          <a href={messagesPath(name)}>Messages</a>
+          <Pausing queue={name} name={name} paused={found.paused} />
+          <Removal queue={name} pending={found.depth} />
+        </div>
       </div>
       {trouble && <Trouble text={trouble} />}
       {found.paused && <PausedNote what="This queue" paused={found.paused} />}

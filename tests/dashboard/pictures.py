@@ -49,6 +49,8 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
         ("overview", "/", (1280, 620), "light", ".queues .spark polyline", False),
         ("queue", queue, DESK, "light", ".tenant .causebar i", True),
         ("tenant-throttled", throttled, DESK, "dark", ".sentence", True),
+        ("messages", "/messages?queue=orders.dlq", (1280, 640), "light", ".messages tbody tr", False),
+        ("settings", "/settings", (1280, 720), "light", "#buckets .gauge", False),
         ("overview-phone", "/", PHONE, "light", ".queues .spark polyline", False),
         ("tenant-phone", tenant, PHONE, "dark", ".sentence", False),
     ):
@@ -56,6 +58,9 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
             seen.go(path)
             seen.page.wait_for_selector(ready, state="attached")
             settle(6 if "buckets" in path or "mails" in path else 2.5)
+            if name == "messages":
+                seen.page.locator(".messages a.row-link").first.click()
+                seen.page.wait_for_selector(".payload")
             seen.page.screenshot(path=directory / f"dashboard-{name}.png", full_page=whole)
             assert not seen.errors, seen.errors
             print(name)

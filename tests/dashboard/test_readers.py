@@ -70,7 +70,8 @@ def test_tab_reaches_everything_in_reading_order_and_shows_where_it_is(open_page
         if text.startswith("Redrive"):
             break
         page.keyboard.press("Tab")
-    expected = ["Skip to content", "Fila", "Pipeline", "Dark", "Keys", "Queues", "Pause queue"]
+    expected = ["Skip to content", "Fila", "Settings", "API keys", "Pipeline", "Dark", "Shortcuts",
+                    "Queues", "Messages", "Pause queue"]  # fmt: skip
     assert reached[: len(expected)] == expected
     for wanted in ("acme", "Find a tenant", "Pending", "orders.dlq", "Redrive"):
         assert any(text.startswith(wanted) for text in reached), wanted

@@ -16,7 +16,7 @@ from tests.http.visitor import Visitor
 PAGE = (Path(__file__).parents[2] / "spec" / "http.md").read_text(encoding="utf-8")
 DEAD = 'function on_failure(msg) return { action = "dlq" } end'
 # Shown as {} where the overview has shown them in full, or in part where the text says so.
-SHORT = {"queue.rates", "queue.series", "key.key"}
+SHORT = {"queue.rates", "queue.series", "key.key", "messages.messages[].headers"}
 # Said in the text below the example.
 IN_THE_TEXT = {"queue.consumers_total"}
 
@@ -56,6 +56,7 @@ def test_answers_have_the_fields_that_the_page_shows(
         "keys": {"queue": queue},
         "key": {"queue": queue, "key": row["ref"], "history": 10},
         "dead-letters": {"queue": queue},
+        "messages": {"queue": queue},
     }
     shown = dict(examples())
     assert set(shown) == set(asked)

@@ -140,6 +140,11 @@ class Browser:
             )
         return found.queue
 
+    def ranges_of(self, token: str) -> list[Range] | Rejection:
+        """Where it is to be read, as was told when it was opened."""
+        queue = self.queue_of(token)
+        return queue if isinstance(queue, Rejection) else self._open[token].ranges
+
     def page(
         self, token: str, start: bytes, end: bytes, states: int, rows_max: int, bytes_max: int
     ) -> Page:

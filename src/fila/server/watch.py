@@ -187,6 +187,7 @@ class Watch:
         from fila.edges.http.last_minutes import LastMinutes
         from fila.edges.http.listener import HttpListener
         from fila.edges.http.logins import Logins
+        from fila.edges.http.messages import Messages
         from fila.edges.http.site import Site
         from fila.edges.http.views import Views
 
@@ -203,7 +204,9 @@ class Watch:
         last_minutes = LastMinutes(
             self._settings.journal_path if self._settings.journal.enabled else None
         )
-        api = Api(guard, logins, views, Actions(sessions), gui.max_streams, last_minutes)
+        actions = Actions(sessions)
+        messages = Messages(sessions, actions.do)
+        api = Api(guard, logins, views, actions, messages, gui.max_streams, last_minutes)
         self._site = Site(guard, logins, api, Files(), self._scrape)
         self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)

@@ -10,7 +10,8 @@ from fila.broker.session import Sessions
 from fila.core.effect import Delivery
 from fila.core.pause import Pause
 from fila.core.rejection import Rejection
-from fila.edges.http.message import HttpError
+from fila.edges.http.message import Body, HttpError
+from fila.edges.http.operations import answer_of, request_of
 from fila.edges.http.views import key_of, paused
 from fila.security.guard import Identity
 from fila.wire import bodies, errors
@@ -20,10 +21,12 @@ _STATUS = {
     errors.MESSAGE_NOT_FOUND: 404,
     errors.UNAUTHORIZED: 401,
     errors.FORBIDDEN: 403,
+    errors.API_KEY_NOT_FOUND: 404,
+    errors.SNAPSHOT_EXPIRED: 410,
     errors.STORAGE_ERROR: 503,
 }
 EXPLAINED_KEYS_MAX = 20
-_CONFLICTS = (errors.NOT_A_DLQ, errors.PARENT_QUEUE_NOT_FOUND)
+_CONFLICTS = (errors.NOT_A_DLQ, errors.PARENT_QUEUE_NOT_FOUND, errors.QUEUE_ALREADY_EXISTS)
 
 
 class Actions:
@@ -35,30 +38,36 @@ class Actions:
         count = fields.get("count", 0)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise HttpError(400, "BadRequest", "count is a whole number; 0 means all")
-        result = await self._do(identity, peer, bodies.Redrive(queue, count))
+        result = await self.do(identity, peer, bodies.Redrive(queue, count))
         return {"redriven": result.redriven}
 
     async def pause(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
         reason = text_of(fields, "reason")
         if key is None:
-            await self._do(identity, peer, bodies.PauseQueue(queue, reason))
+            await self.do(identity, peer, bodies.PauseQueue(queue, reason))
         else:
-            await self._do(identity, peer, bodies.PauseKey(queue, key, reason))
+            await self.do(identity, peer, bodies.PauseKey(queue, key, reason))
         return {"paused": paused(self._pause_of(queue, key))}
 
     async def resume(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
         if key is None:
-            await self._do(identity, peer, bodies.ResumeQueue(queue))
+            await self.do(identity, peer, bodies.ResumeQueue(queue))
         else:
-            await self._do(identity, peer, bodies.ResumeKey(queue, key))
+            await self.do(identity, peer, bodies.ResumeKey(queue, key))
         return {"paused": paused(self._pause_of(queue, key))}
 
     async def purge(self, identity: Identity, peer: str, fields: dict[str, Any]) -> Any:
         queue, key = text_of(fields, "queue"), _key(fields)
-        result = await self._do(identity, peer, bodies.Purge(queue, key))
+        result = await self.do(identity, peer, bodies.Purge(queue, key))
         return {"purged": result.purged}
+
+    async def operate(
+        self, identity: Identity, peer: str, name: str, fields: dict[str, Any]
+    ) -> Body:
+        """An operation of the table, by its name."""
+        return await answer_of(await self.do(identity, peer, request_of(name, fields)))
 
     def _pause_of(self, queue: str, key: str | None) -> Pause | None:
         name = None if key is None else key.encode()
@@ -70,14 +79,14 @@ class Actions:
         """Why it waits, as JSON; `key` is a ref."""
         name = _key({"key": key}) if key else None
         wanted = bodies.Explain(queue, name, message, EXPLAINED_KEYS_MAX)
-        found: bodies.ExplainResult = await self._do(identity, peer, wanted)
+        found: bodies.ExplainResult = await self.do(identity, peer, wanted)
         return found.document
 
-    async def _do(self, identity: Identity, peer: str, request: Any) -> Any:
+    async def do(self, identity: Identity, peer: str, request: Any) -> Any:
         """Carry one request out, with a session that lasts as long as it does; its result, when it
         is committed."""
         broker = self._sessions.broker
-        session = self._sessions.open(_NoConnection(), peer)
+        session = self._sessions.open(NoConnection(), peer)
         session.identity = identity
         committed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -99,7 +108,7 @@ class Actions:
             session.close()
 
 
-class _NoConnection:
+class NoConnection:
     """Nothing is ever delivered to an action."""
 
     def send(self, data: bytes) -> None: ...
@@ -129,8 +138,12 @@ def _key(fields: dict[str, Any]) -> str | None:
 def refuse(why: Rejection | None) -> None:
     """Raise what the broker says no to."""
     if why is not None:
-        status = 409 if why.code in _CONFLICTS else _STATUS.get(why.code, 400)
-        raise HttpError(status, errors.name_of(why.code), why.message)
+        raise refusal(why)
+
+
+def refusal(why: Rejection) -> HttpError:
+    status = 409 if why.code in _CONFLICTS else _STATUS.get(why.code, 400)
+    return HttpError(status, errors.name_of(why.code), why.message)
 
 
 def text_of(fields: dict[str, Any], name: str) -> str:

@@ -23,6 +23,7 @@ from fila.edges.http.message import (
     encode,
     fields_of,
 )
+from fila.edges.http.messages import Messages
 from fila.edges.http.overview import Sees, overview
 from fila.edges.http.pages import Order, order_of
 from fila.edges.http.paths import PATHS, ROOT, Who
@@ -51,6 +52,7 @@ class Api:
         logins: Logins,
         views: Views,
         actions: Actions,
+        messages: Messages,
         streams_max: int,
         last_minutes: LastMinutes,
     ) -> None:
@@ -64,6 +66,8 @@ class Api:
         self._encoded: dict[tuple[str, _Wish], Body] = {}
         self._making = asyncio.Lock()
         self._explain = actions.explain
+        self._operate = actions.operate
+        self._messages = messages
         self._actions: dict[str, Callable[[Identity, str, dict[str, Any]], Awaitable[Any]]] = {
             "redrive": actions.redrive,
             "pause": actions.pause,
@@ -73,6 +77,9 @@ class Api:
 
     async def serve(self, request: Request) -> Response | EventStream:
         name = request.path.removeprefix(ROOT)
+        group, _, operation = name.partition("/")
+        if group == "operations":
+            return await self._post(group, request, operation)
         if name in PATHS and PATHS[name].method == "POST":
             return await self._post(name, request)
         if request.method not in ("GET", "HEAD"):
@@ -87,9 +94,15 @@ class Api:
             return Response(200, await self._explain(visitor.identity, request.peer, *told))
         if name == "stream":
             return self._stream(visitor, request)
+        if name == "messages":
+            return answer(await self._messages.list(visitor.identity, request))
+        if name == "message":
+            return answer(self._messages.one(visitor.identity, request))
+        if name == "payload":
+            return self._messages.payload(visitor.identity, request)
         return Response(200, await self._document(visitor.identity, _wish(name, request, False)))
 
-    async def _post(self, name: str, request: Request) -> Response:
+    async def _post(self, name: str, request: Request, operation: str = "") -> Response:
         if request.method != "POST":
             raise HttpError(405, "MethodNotAllowed", "use POST", (("Allow", "POST"),))
         if name == "login":
@@ -104,6 +117,10 @@ class Api:
         fields = fields_of(request)
         if name == "logout":
             return answer({}, self._logins.sign_out(request))
+        if name == "operations":
+            return Response(
+                200, await self._operate(known.identity, request.peer, operation, fields)
+            )
         return answer(await self._actions[name](known.identity, request.peer, fields))
 
     def _session(self, visitor: Visitor | None) -> dict[str, Any]:
@@ -113,6 +130,8 @@ class Api:
             "signed_in": visitor is not None,
             "who": visitor.identity.label if visitor is not None else "",
             "superadmin": visitor is not None and visitor.identity.superadmin,
+            "administers_all": visitor is not None
+            and self._guard.permit_all(visitor.identity) is None,
             "csrf": visitor.csrf if visitor is not None else "",
             "version": __version__,
             "started_ms": pulse.started_ms,
@@ -130,6 +149,8 @@ class Api:
             refuse(self._guard.permit_all(identity))
         elif who is not Who.SIGNED_IN:
             refuse(self._guard.permit_admin(identity, wish.queue))
+        if wish.view == "queue":
+            await self._views.known(wish.queue)
         if self._tick != self._views.pulse.tick:
             self._tick = self._views.pulse.tick
             self._encoded.clear()

@@ -23,8 +23,10 @@ class Who(StrEnum):
 
     EVERYBODY = "everybody"
     SIGNED_IN = "who is signed in"
+    CONSUMER = "`consume` on the queue"
     QUEUE_ADMIN = "`admin` on the queue"
     ADMIN_OF_ALL = "`admin:*`"
+    AS_THE_TABLE_SAYS = "as the table says"
 
 
 class Path(NamedTuple):
@@ -53,6 +55,14 @@ PATHS: Final = {
     "explain": Path(
         "GET", Who.SIGNED_IN, ("queue?", "key?", "message?"), "where the time goes, and why"
     ),
+    "messages": Path(
+        "GET",
+        Who.CONSUMER,
+        ("queue", "key?", "state?", "q?", "limit?", "cursor?"),
+        "what stands in a queue, searched",
+    ),
+    "message": Path("GET", Who.CONSUMER, ("snapshot", "at"), "one message whole"),
+    "payload": Path("GET", Who.CONSUMER, ("snapshot", "at"), "its payload, to be saved"),
     "stream": Path(
         "GET", Who.SIGNED_IN, ("view", "those of the view"), "views, live, as server-sent events"
     ),
@@ -64,6 +74,12 @@ PATHS: Final = {
     ),
     "resume": Path("POST", Who.QUEUE_ADMIN, ("queue", "key?"), "ends a pause"),
     "purge": Path("POST", Who.QUEUE_ADMIN, ("queue", "key?"), "drops what is pending"),
+    "operations": Path(
+        "POST",
+        Who.AS_THE_TABLE_SAYS,
+        ("those of the operation",),
+        "an operation of the table: `operations/CreateQueue`",
+    ),
 }
 
 

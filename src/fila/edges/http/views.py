@@ -36,6 +36,7 @@ SLICE_LANES: Final = 1_000  # keys whose buckets are looked for at a time
 SHARES_MAX: Final = 8  # keys of a queue whose shares are told over time
 SHARE_FIELDS: Final = ("share", "fair_share")
 _USED_MAX: Final = 100
+_BEATS: Final = 3  # until a new queue is known
 RATES: Final = ("enqueued", "delivered", "acked", "nacked", "expired", "dead_lettered", "redriven")
 _STEP_MS: Final = int(STEP_S * 1000)
 _MS: Final = 1_000_000
@@ -78,6 +79,13 @@ class Views:
     def _dlq(self, queue: QueueFigures) -> Document | None:
         dlq = self._view.queue(queue.dlq) if queue.dlq is not None else None
         return {"name": dlq.name, "depth": dlq.pending} if dlq is not None else None
+
+    async def known(self, name: str) -> None:
+        """Wait until a queue that was made since the last beat has been seen."""
+        for _ in range(_BEATS):
+            if name in self.pulse.queues or not self._view.has_queue(name):
+                return
+            await self.pulse.next_beat()
 
     async def queue(self, name: str, history: int, live: bool) -> Document:
         self._find(name)
@@ -135,7 +143,7 @@ class Views:
             key = present.get(tracked.name, tracked.key)
             share = shares.of(key)
             row: Document = {
-                **_named(tracked.name),
+                **named(tracked.name),
                 "weight": key.weight,
                 "pending": key.pending,
                 "share": short(share.share),
@@ -177,7 +185,7 @@ class Views:
             if share.delivered:
                 neighbours.append(
                     {
-                        **_named(other.name),
+                        **named(other.name),
                         "share": short(share.share),
                         "fair_share": short(share.fair),
                         "weight": other.weight,
@@ -227,15 +235,15 @@ class Views:
         shown = self._buckets(found, ALL_BUCKETS_MAX)
         return {"at_ms": self.pulse.at_ms, "total": len(found), "buckets": shown}
 
-    def _buckets(self, named: dict[bytes, BucketFigures], limit: int) -> list[Document]:
+    def _buckets(self, found: dict[bytes, BucketFigures], limit: int) -> list[Document]:
         emptiest = sorted(
-            named.items(), key=lambda pair: (pair[1].tokens / max(pair[1].burst, 1e-9), pair[0])
+            found.items(), key=lambda pair: (pair[1].tokens / max(pair[1].burst, 1e-9), pair[0])
         )
         rows = []
         for name, bucket in emptiest[:limit]:
             rows.append(
                 {
-                    **_named(name),
+                    **named(name),
                     "tokens": short(bucket.tokens),
                     "rate": bucket.rate,
                     "burst": bucket.burst,
@@ -286,7 +294,7 @@ def key_of(ref: str) -> bytes:
         raise HttpError(400, "BadRequest", "key is a `ref` from this API") from error
 
 
-def _named(key: bytes) -> Document:
+def named(key: bytes) -> Document:
     return {"name": key.decode(errors="replace"), "ref": ref_of(key)}
 
 
@@ -301,7 +309,7 @@ def _key_row(key: KeyFigures, one: QueuePulse, shares: Shares) -> Document:
         else None
     )
     return {
-        **_named(key.name),
+        **named(key.name),
         "pending": key.pending,
         "in_flight": key.leased,
         "throttled": key.throttled,
