@@ -345,7 +345,7 @@ impl FilaClient {
 }
 
 pub(crate) fn about(operation: String, queue: &str, repeatable: bool) -> Query<'_> {
-    Query { operation, queue, repeatable, wait: Duration::ZERO }
+    Query { operation, queue, repeatable, wait: Duration::ZERO, settles: false }
 }
 
 pub(crate) fn subject(queue: &str) -> String {

@@ -50,7 +50,8 @@ impl ConsumeOptions {
         self
     }
 
-    /// Extends the leases of what is not settled, three times within the queue's visibility timeout.
+    /// Extends the leases of what is not settled, three times within the queue's visibility timeout; in
+    /// [`process`](FilaClient::process) also while the client drains.
     pub fn with_heartbeat(mut self) -> Self {
         self.heartbeat = true;
         self
@@ -159,6 +160,7 @@ impl FilaClient {
         }
         let mut messages = self.consume_with_options(queue, options).await?;
         let _under_way = self.core().begin("process", false)?; // draining waits for the handlers
+        messages.subscription.at_work();
         let handler = Arc::new(handler);
         let slots = Arc::new(Semaphore::new(concurrency));
         let mut tasks = tokio::task::JoinSet::new();

@@ -1,4 +1,5 @@
-//! A subscription's heart-beat: what it was handed keeps its lease until it is settled.
+//! A subscription's heart-beat: what it was handed keeps its lease until it is settled. It ends with the
+//! subscription, or when handlers that were at work then have settled what they had.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ impl Heartbeat {
 
 async fn beat(client: FilaClient, subscription: Arc<Subscription>) {
     let mut pause = None;
-    while !subscription.is_ended() {
+    while subscription.is_alive() {
         let ids = subscription.held();
         if pause.is_none() || !ids.is_empty() {
             // Without ids it tells how long a lease lasts.

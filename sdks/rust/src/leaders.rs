@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::collector::Collector;
 use crate::core::{lock, Core};
-use crate::link::{Link, LinkState};
+use crate::link::{shortened, Link, LinkState};
 use crate::Error;
 
 impl Link {
@@ -19,7 +19,7 @@ impl Link {
         if !was_open {
             // The seed may go on naming a node that is gone until another is elected.
             let hops = lock(&self.state).hops();
-            if !self.sleep(core, core.config.options.pause_after(hops)).await {
+            if !self.sleep(core, shortened(core.config.options.pause_after(hops))).await {
                 return;
             }
         }

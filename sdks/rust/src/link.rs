@@ -162,10 +162,7 @@ impl Link {
             core.ended(&reason);
             return false;
         }
-        // Shortened by up to half at random: many clients lose one broker at the same moment and must not
-        // come back at one moment.
-        let longest = core.config.options.pause_after(*pauses);
-        let pause = longest - longest.mul_f64(random() / 2.0);
+        let pause = shortened(core.config.options.pause_after(*pauses));
         *pauses += 1;
         lock(&self.state).failure = Some(reason.message().to_owned());
         core.announce(Event::Reconnecting { addr: self.name.clone(), pause, error: reason });
@@ -418,8 +415,10 @@ impl LinkState {
     }
 }
 
-/// A number from 0 to 1.
-fn random() -> f64 {
+/// By up to half at random: many clients lose one node at the same moment and must not come back at one
+/// moment.
+pub(crate) fn shortened(longest: Duration) -> Duration {
     let bits = RandomState::new().build_hasher().finish();
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
+    let random = (bits >> 11) as f64 / (1_u64 << 53) as f64; // from 0 to 1
+    longest - longest.mul_f64(random / 2.0)
 }

@@ -64,6 +64,8 @@ pub(crate) struct Query<'a> {
     pub(crate) repeatable: bool,
     /// How long the broker waits before it answers.
     pub(crate) wait: Duration,
+    /// It concerns what is leased already: allowed while the client drains.
+    pub(crate) settles: bool,
 }
 
 impl FilaClient {
@@ -72,7 +74,7 @@ impl FilaClient {
         let operation = &query.operation;
         let body_bytes = wire::encode(body).map_err(|e| Error::invalid(operation, e))?;
         let core = self.core();
-        let _under_way = core.begin(operation, true)?;
+        let _under_way = core.begin(operation, !query.settles)?;
         let (done, answer) = oneshot::channel();
         let request = Arc::new(Request {
             key: core.new_key(),

@@ -119,7 +119,8 @@ impl FilaClient {
         ids: &[String],
         visibility: Option<Duration>,
     ) -> Result<(Duration, HashSet<String>)> {
-        let q = about(format!("extend leases of queue {queue:?}"), queue, true);
+        let mut q = about(format!("extend leases of queue {queue:?}"), queue, true);
+        q.settles = true;
         let body = wire::Extend {
             queue: queue.to_owned(),
             message_ids: ids.to_vec(),

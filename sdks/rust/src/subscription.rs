@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::call::Item;
 use crate::core::{lock, Core};
-use crate::link::{Link, Pending};
+use crate::link::{shortened, Link, Pending};
 use crate::message::{Message, Names};
 use crate::wire::{self, opcode};
 use crate::{Error, Result};
@@ -34,8 +34,8 @@ struct SubscriptionState {
     buffer: VecDeque<Message>,
     /// How often each message that was delivered before is in the buffer, by id.
     again: HashMap<String, usize>,
-    /// With a heart-beat: ids of what is not settled.
-    held: Option<HashSet<String>>,
+    /// With a heart-beat: what is not settled.
+    held: Option<Held>,
     /// Came after the end and before the cancel: nobody has read it.
     late: Vec<Message>,
     /// It was accepted once.
@@ -46,6 +46,15 @@ struct SubscriptionState {
     /// To other nodes since it was last accepted.
     hops: u32,
     waker: Option<Waker>,
+}
+
+/// Ids of what was handed out or waits to be read, each with the beat before its delivery.
+#[derive(Default)]
+struct Held {
+    ids: HashMap<String, u64>,
+    beat: u64,
+    /// Handlers go on with them when the subscription has ended.
+    at_work: bool,
 }
 
 impl SubscriptionState {
@@ -64,24 +73,36 @@ impl SubscriptionState {
 impl Subscription {
     pub(crate) fn new(key: u64, queue: &str, prefetch: u32, heartbeat: bool) -> Arc<Subscription> {
         let names = Mutex::default();
-        let held = heartbeat.then(HashSet::new);
+        let held = heartbeat.then(Held::default);
         let state = Mutex::new(SubscriptionState { held, ..SubscriptionState::default() });
         Arc::new(Subscription { key, queue: queue.into(), prefetch, names, state })
     }
 
-    pub(crate) fn is_ended(&self) -> bool {
-        lock(&self.state).ended
+    /// Whether a heart-beat has something to do, now or later.
+    pub(crate) fn is_alive(&self) -> bool {
+        let state = lock(&self.state);
+        !state.ended || state.held.as_ref().is_some_and(|held| held.at_work && !held.ids.is_empty())
     }
 
-    /// With a heart-beat: ids of what is not settled, read or not.
-    pub(crate) fn held(&self) -> Vec<String> {
-        lock(&self.state).held.iter().flatten().cloned().collect()
-    }
-
-    /// These are not leased here any more.
-    pub(crate) fn forget(&self, ids: &HashSet<String>) {
+    /// Handlers are given the messages, and finish what they have when the subscription ends.
+    pub(crate) fn at_work(&self) {
         if let Some(held) = &mut lock(&self.state).held {
-            held.retain(|id| !ids.contains(id));
+            held.at_work = true;
+        }
+    }
+
+    /// With a heart-beat: begins a beat. Ids of what is not settled, read or not.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let mut state = lock(&self.state);
+        let Some(held) = &mut state.held else { return Vec::new() };
+        held.beat += 1;
+        held.ids.keys().cloned().collect()
+    }
+
+    /// These were not leased here when this beat's question was answered. What was delivered since is.
+    pub(crate) fn forget(&self, ids: &HashSet<String>) {
+        if let Some(Held { ids: held, beat, .. }) = &mut lock(&self.state).held {
+            held.retain(|id, delivered| *delivered == *beat || !ids.contains(id));
         }
     }
 
@@ -125,7 +146,8 @@ impl Subscription {
             return messages;
         }
         if let Some(held) = &mut state.held {
-            held.extend(messages.iter().map(|message| message.id.clone()));
+            let beat = held.beat;
+            held.ids.extend(messages.iter().map(|message| (message.id.clone(), beat)));
         }
         for message in &messages {
             if message.attempt_count > 0 {
@@ -150,17 +172,18 @@ impl Subscription {
     /// time and lie here unread: that copy is nobody's now, and goes before its caller hears.
     pub(crate) fn settled(&self, items: &[Item], results: &[wire::CodeItem]) {
         let mut state = lock(&self.state);
-        if let Some(held) = &mut state.held {
-            for item in items {
-                held.remove(&item.settlement().id);
-            }
-        }
-        if state.again.is_empty() {
+        if state.again.is_empty() && state.held.is_none() {
             return;
         }
         for (item, result) in items.iter().zip(results) {
             let r = item.settlement();
-            if result.code == 0 && *r.queue == *self.queue && state.again.remove(&r.id).is_some() {
+            if result.code != 0 || *r.queue != *self.queue {
+                continue;
+            }
+            if let Some(held) = &mut state.held {
+                held.ids.remove(&r.id);
+            }
+            if state.again.remove(&r.id).is_some() {
                 state.buffer.retain(|message| message.id != r.id);
             }
         }
@@ -183,7 +206,7 @@ impl Subscription {
         state.again.clear();
         state.late.clear();
         if let Some(held) = &mut state.held {
-            held.clear();
+            held.ids.clear();
         }
     }
 
@@ -250,7 +273,12 @@ impl Subscription {
         }
         state.ended = true;
         // What came before an error is read first; what the user gave up is not.
-        let unread = if error.is_none() { state.buffer.drain(..).collect() } else { Vec::new() };
+        let unread: Vec<_> = if error.is_none() { state.buffer.drain(..).collect() } else { Vec::new() };
+        if let Some(held) = &mut state.held {
+            for message in &unread {
+                held.ids.remove(&message.id);
+            }
+        }
         state.error = error;
         let link = state.link.take();
         let waker = state.waker.take();
@@ -293,7 +321,7 @@ impl Link {
     pub(crate) fn subscribe_later(self: &Arc<Self>, subscription: Arc<Subscription>) {
         let link = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(RESUBSCRIBE).await;
+            tokio::time::sleep(shortened(RESUBSCRIBE)).await;
             let mut state = lock(&link.state);
             let idle = lock(&subscription.state).id.is_none();
             if idle && state.frame_max.is_some() && state.subscriptions.contains_key(&subscription.key) {
@@ -356,12 +384,29 @@ mod tests {
     use super::*;
     use crate::address::Address;
     use crate::core::Config;
+    use crate::message::decode_delivery;
     use crate::options::ConnectOptions;
     use bytes::{Bytes, BytesMut};
 
     fn delivery(id: &str) -> Bytes {
         let item = wire::DeliveryItem { id: id.to_owned(), queue: "q".to_owned(), ..Default::default() };
         Bytes::from(wire::encode(&wire::Delivery { messages: vec![item] }).unwrap())
+    }
+
+    #[test]
+    fn what_is_delivered_while_a_beat_is_on_its_way_is_not_forgotten_with_its_answer() {
+        let link = Link::new(&ConnectOptions::new("localhost"), Address::parse("localhost").unwrap(), true);
+        let push = |subscription: &Subscription, id: &str| {
+            let messages = decode_delivery(delivery(id), &subscription.names, &link).unwrap();
+            assert!(subscription.push(messages).is_empty());
+        };
+        let subscription = Subscription::new(1, "q", 10, true);
+        push(&subscription, "gone");
+        push(&subscription, "again");
+        assert_eq!(subscription.held().len(), 2);
+        push(&subscription, "again"); // its lease ran out, and this consumer got it once more
+        subscription.forget(&["gone", "again"].map(str::to_owned).into());
+        assert_eq!(subscription.held(), ["again"]);
     }
 
     /// A delivery can come between the end of a subscription and its cancel: nobody has read it, so it
