@@ -67,6 +67,7 @@ func (c *Client) Consume(ctx context.Context, queue string, opts ...ConsumeOptio
 		defer consumer.Close()
 		c.loops.enter()
 		defer c.loops.leave()
+		defer consumer.stream.work()()
 		for msg, err := range consumer.All(ctx) {
 			if !yield(msg, err) {
 				return
@@ -97,6 +98,7 @@ func (c *Client) ConsumeFunc(ctx context.Context, queue string, handle func(cont
 	defer consumer.Close()
 	c.loops.enter()
 	defer c.loops.leave()
+	defer consumer.stream.work()()
 	var settlements tracker
 	work := func() {
 		for msg, err := range consumer.All(ctx) {
@@ -183,7 +185,7 @@ func (c *Client) Subscribe(ctx context.Context, queue string, opts ...ConsumeOpt
 	defer c.calls.leave()
 	s := newStream(c, queue, uint32(cfg.prefetch))
 	if cfg.heartbeat {
-		s.held = map[string]struct{}{}
+		s.held = map[string]uint64{}
 	}
 	c.join(s)
 	if l := c.route(queue); !l.subscribe(s) && (l == c.seed || !c.seed.subscribe(s)) {

@@ -47,7 +47,7 @@ func (c *Client) ExtendMany(ctx context.Context, queue string, ids []string, vis
 
 func (c *Client) extend(ctx context.Context, queue string, ids []string, visibility time.Duration) (*wire.ExtendResult, error) {
 	var reply wire.ExtendResult
-	q := query{op: "extend leases of queue " + quoted(queue), queue: queue, subject: "queue " + quoted(queue), repeatable: true,
+	q := query{op: "extend leases of queue " + quoted(queue), queue: queue, subject: "queue " + quoted(queue), repeatable: true, settles: true,
 		body: &wire.Extend{Queue: queue, MessageIds: ids, VisibilityMs: millis(visibility)}, reply: &reply}
 	if err := c.ask(ctx, q); err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (l *link) retire(reason *Error, wasOpen bool) {
 		l.mu.Lock()
 		hops := l.hopsLocked()
 		l.mu.Unlock()
-		if !l.sleep(c.cfg.pauseAfter(hops)) {
+		if !l.sleep(shortened(c.cfg.pauseAfter(hops))) {
 			return
 		}
 	}

@@ -137,11 +137,16 @@ func (l *link) retry(reason *Error, wasOpen bool) bool {
 	return l.sleep(pause)
 }
 
-// pause doubles with every attempt and is shortened by up to half at random: many clients lose one
-// broker at the same moment and must not come back at one moment.
+// pause doubles with every attempt.
 func (l *link) pause() time.Duration {
 	pause := l.client.cfg.pauseAfter(l.pauses)
 	l.pauses++
+	return shortened(pause)
+}
+
+// shortened by up to half at random: many clients lose one node at the same moment and must not come back
+// at one moment.
+func shortened(pause time.Duration) time.Duration {
 	return pause - time.Duration(rand.Float64()/2*float64(pause))
 }
 

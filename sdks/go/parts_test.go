@@ -266,3 +266,77 @@ func TestADeliveryInTheMomentOfACloseIsHandedBack(t *testing.T) {
 		t.Errorf("handed back: %q", released)
 	}
 }
+
+// endsAfter is a context that ends between two looks at it, and tells nobody.
+type endsAfter struct {
+	context.Context
+	looks int
+}
+
+func (c *endsAfter) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func aStream() *stream {
+	c := &Client{cfg: newConfig(nil), streams: map[*stream]struct{}{}}
+	return newStream(c, "q", 10)
+}
+
+// A reader may be woken for a message and give up at the same moment: another one must hear of it.
+func TestAReaderThatGivesUpLeavesTheMessageToAnother(t *testing.T) {
+	s := aStream()
+	gone := make(chan error)
+	go func() {
+		_, err := s.next(&endsAfter{context.Background(), 1})
+		gone <- err
+	}()
+	s.push([]*Message{{ID: "1"}})
+	if err := <-gone; err == nil {
+		return // it found the message before it slept
+	} else if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.notify:
+	default:
+		t.Error("nobody is told of the message")
+	}
+}
+
+func TestWhatIsDeliveredDuringABeatIsNotForgottenWithItsAnswer(t *testing.T) {
+	s := aStream()
+	s.held = map[string]uint64{}
+	s.push([]*Message{{ID: "gone"}, {ID: "again"}})
+	if asked := s.heldIDs(); len(asked) != 2 {
+		t.Fatalf("asked for %q", asked)
+	}
+	s.push([]*Message{{ID: "again"}}) // its lease ran out, and this consumer got it once more
+	s.drop([]string{"gone", "again"})
+	if left := s.heldIDs(); len(left) != 1 || left[0] != "again" {
+		t.Errorf("held are %q", left)
+	}
+}
+
+func TestTheChannelFormDropsWhatALostConnectionLeased(t *testing.T) {
+	s := aStream()
+	c := &Consumer{stream: s, detach: func() bool { return true }}
+	messages := c.Messages()
+	s.push([]*Message{{ID: "old"}})
+	for held := false; !held; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		held = s.hand != nil
+		s.mu.Unlock()
+	}
+	s.disconnected()
+	for dropped := false; !dropped; time.Sleep(time.Millisecond) {
+		dropped = len(s.revoked) == 0
+	}
+	s.push([]*Message{{ID: "new"}})
+	if m := <-messages; m.ID != "new" {
+		t.Errorf("message %q came", m.ID)
+	}
+	s.close()
+}

@@ -28,6 +28,7 @@ type query struct {
 	subject    string        // what an answer without a text is about
 	repeatable bool          // a read: sent again by itself after a lost connection
 	wait       time.Duration // the broker's own, before it answers
+	settles    bool          // it concerns what is leased already: allowed while the client drains
 	body       wire.Body
 	reply      wire.Body
 }
@@ -38,7 +39,7 @@ func (c *Client) ask(ctx context.Context, q query) error {
 	if err != nil {
 		return invalid(q.op, err)
 	}
-	if err := c.begin(q.op, true); err != nil {
+	if err := c.begin(q.op, !q.settles); err != nil {
 		return err
 	}
 	defer c.calls.leave()

@@ -29,9 +29,11 @@ type stream struct {
 	buffer []*Message
 	head   int
 	again  map[string]*Message // delivered before and not yet read, by id
-	held   map[string]struct{} // with a heart-beat: ids of what is not settled
-	hand   *Message            // what the channel form holds out and nobody has taken
-	open   bool                // it was accepted once
+	held   map[string]uint64   // with a heart-beat: ids of what is not settled, each with the beat before its delivery
+	beats  uint64
+	atWork bool     // a loop or handlers finish what they have when the subscription ends
+	hand   *Message // what the channel form holds out and nobody has taken
+	open   bool     // it was accepted once
 	ended  bool
 	err    *Error // why it ended; nil if its user closed it
 	hops   int    // to other nodes since it was last accepted
@@ -58,6 +60,7 @@ func (s *stream) next(ctx context.Context) (*Message, error) { return s.wait(ctx
 func (s *stream) wait(ctx context.Context, inHand bool) (*Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {
+			s.signal() // it may have been told of a message that is another reader's now
 			return nil, err
 		}
 		if m, over := s.pop(inHand); m != nil {
@@ -122,7 +125,7 @@ func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 			s.again[m.ID] = m
 		}
 		if s.held != nil {
-			s.held[m.ID] = struct{}{}
+			s.held[m.ID] = s.beats
 		}
 	}
 	// The broker sends more than the credit only when leases ran out, and the oldest unread messages
@@ -145,13 +148,8 @@ func (s *stream) take(messages []*Message) (beyond int, ok bool) {
 func (s *stream) settled(items []item, results []wire.CodeItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held != nil {
-		for n := range results {
-			delete(s.held, items[n].call.refs[items[n].index].id)
-		}
-	}
 	held := s.hand != nil && s.hand.AttemptCount > 0
-	if len(s.again) == 0 && !held {
+	if len(s.again) == 0 && !held && s.held == nil {
 		return
 	}
 	for n, r := range results {
@@ -159,9 +157,10 @@ func (s *stream) settled(items []item, results []wire.CodeItem) {
 		if r.Code != wire.CodeOk || ref.queue != s.queue {
 			continue
 		}
+		delete(s.held, ref.id)
 		if held && s.hand.ID == ref.id {
-			s.hand, held = nil, false
-			s.revoked <- struct{}{} // nobody else sends, and the channel form is waiting
+			held = false
+			s.revoke()
 		}
 		if _, unread := s.again[ref.id]; unread {
 			delete(s.again, ref.id)
@@ -169,6 +168,12 @@ func (s *stream) settled(items []item, results []wire.CodeItem) {
 			s.buffer = s.buffer[:s.head+len(kept)]
 		}
 	}
+}
+
+// revoke takes back what the channel form holds out. The lock is held.
+func (s *stream) revoke() {
+	s.hand = nil
+	s.revoked <- struct{}{} // nobody else sends, and the channel form is waiting
 }
 
 // letGo: the channel form has handed over what it held, or gives it back. False if it was settled
@@ -211,6 +216,9 @@ func (s *stream) disconnected() {
 	s.buffer, s.head = nil, 0
 	clear(s.again)
 	clear(s.held)
+	if s.hand != nil {
+		s.revoke()
+	}
 }
 
 // joins makes l the stream's link; false if it has ended meanwhile.
@@ -268,6 +276,9 @@ func (s *stream) finish(err *Error) []*Message {
 	unread := s.buffer[s.head:]
 	s.buffer, s.head = nil, 0
 	clear(s.again)
+	for _, m := range unread {
+		delete(s.held, m.ID)
+	}
 	return unread
 }
 
@@ -284,7 +295,7 @@ func (s *stream) close() {
 
 // later subscribes again after a pause, unless a new connection has done so before.
 func (s *stream) later(pause time.Duration) {
-	time.AfterFunc(pause, func() {
+	time.AfterFunc(shortened(pause), func() {
 		s.mu.Lock()
 		l := s.link
 		s.mu.Unlock()
