@@ -20,39 +20,38 @@ export type Extend = (
   ids: readonly string[],
 ) => Promise<{ readonly visibilityMs: number; readonly missing: readonly string[] }>;
 
-/** Keeps what a stream holds, until the stream ends. */
+/** Keeps what a stream holds, until the stream ends or, while the client drains, it is settled. */
 export function beat(stream: Stream, extend: Extend): void {
   let pauseMs: number | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const ended = (): boolean => stream.closed || stream.error !== undefined;
 
   async function extendHeld(): Promise<void> {
     const ids = stream.heldIds();
     if (ids.length === 0 && pauseMs !== undefined) return;
     for (let at = 0; at === 0 || at < ids.length; at += IDS) {
       const { visibilityMs, missing } = await extend(ids.slice(at, at + IDS));
-      for (const id of missing) stream.settled(id);
+      stream.forget(missing);
       pauseMs = visibilityMs / BEATS;
     }
   }
 
   function next(delayMs: number): void {
     timer = after(delayMs, () => {
-      if (ended()) return;
+      if (!stream.needsBeats) return;
       extendHeld()
         .catch((error: unknown) => {
           const forGood = [ProtocolError, ForbiddenError, QueueNotFoundError];
           if (forGood.some((one) => error instanceof one)) stream.close(error as Error);
         })
         .finally(() => {
-          if (!ended()) next(pauseMs ?? AGAIN_MS);
+          if (stream.needsBeats) next(pauseMs ?? AGAIN_MS);
         });
     });
     timer.unref();
   }
 
   const watch = (): void => {
-    if (!ended()) return;
+    if (stream.needsBeats) return;
     clearTimeout(timer);
     stream.watchers.delete(watch);
   };

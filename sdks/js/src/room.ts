@@ -2,7 +2,7 @@
  * The bound on bytes under way.
  *
  * Owns the count of a client's unanswered bytes and the line of runs that wait for room. The bound
- * holds over all connections of a client.
+ * holds over all connections of a client. What was given up does not wait for room with its bytes.
  *
  * @module
  */
@@ -13,6 +13,7 @@ import type { Run } from './ticket.js';
 export class Room {
   #used = 0;
   readonly #waiting = new Deque<Run>();
+  #gone = 0; // runs that were given up and are still in line
   readonly #max: number;
   readonly #admit: (run: Run) => void;
 
@@ -24,6 +25,7 @@ export class Room {
 
   enter(run: Run): void {
     if (run.weight > 0 && (this.#waiting.length > 0 || !this.#fits(run))) {
+      run.outbox = this;
       this.#waiting.push(run);
     } else {
       this.#used += run.weight;
@@ -34,18 +36,42 @@ export class Room {
   /** A run that had entered is answered or given up. */
   leave(run: Run): void {
     this.#used -= run.weight;
-    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
-      if (!next.dropped && !this.#fits(next)) break;
-      this.#waiting.shift();
-      if (next.dropped) continue;
-      this.#used += next.weight;
-      this.#admit(next);
+    this.#admitNext();
+  }
+
+  /** A run that waits is given up. */
+  forget(run: Run): void {
+    run.outbox = undefined;
+    run.dropped = true;
+    this.#gone++;
+    // Its memory goes with that of others like it, when they are half of the line.
+    if (this.#gone * 2 >= this.#waiting.length) {
+      this.#gone = 0;
+      this.#waiting.filter((one) => !one.dropped);
     }
+    this.#admitNext();
   }
 
   /** Everything that waits, leaving nothing. */
   takeWaiting(): Run[] {
-    return this.#waiting.takeAll().filter((run) => !run.dropped);
+    this.#gone = 0;
+    const waiting = this.#waiting.takeAll().filter((run) => !run.dropped);
+    for (const run of waiting) run.outbox = undefined;
+    return waiting;
+  }
+
+  #admitNext(): void {
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      if (!next.dropped && !this.#fits(next)) break;
+      this.#waiting.shift();
+      if (next.dropped) {
+        this.#gone--;
+        continue;
+      }
+      next.outbox = undefined;
+      this.#used += next.weight;
+      this.#admit(next);
+    }
   }
 
   /** A run larger than the bound goes when it is alone. */

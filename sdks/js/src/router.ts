@@ -138,6 +138,7 @@ export class Router implements LinkHost {
   async drain(timeoutMs: number, graceMs: number): Promise<boolean> {
     this.#draining ??= new ClientClosedError(`the client for ${this.#address.text} is draining`);
     for (const stream of this.#streams) {
+      stream.lingers = true;
       stream.close();
       stream.watchers.add(this.#tellIdle);
     }
@@ -145,6 +146,7 @@ export class Router implements LinkHost {
     // Whoever handles a message may have to enqueue another before it is settled.
     await this.#within(graceMs, () => this.#nothingInHand());
     this.#closing = this.#draining;
+    for (const stream of this.#streams) stream.lingers = false;
     const leftMs = timeoutMs - (performance.now() - began);
     const answered = await this.#within(leftMs, () => this.#callsUnderWay === 0);
     await this.close();

@@ -51,7 +51,10 @@ export class Stream implements Settler {
   readonly #buffer = new Deque<Message>();
   /** How often each message that was delivered before is in the buffer, by id. */
   readonly #again = new Map<string, number>();
-  readonly #inHand = new Set<string>();
+  /** What was handed out and is not settled: each id with the beat before it was. */
+  readonly #inHand = new Map<string, number>();
+  #beats = 0;
+  #lingers = false; // what is in hand may still be settled after the end
   readonly #queueBytes: Buffer; // as a delivery names it
   readonly #settle: Settle;
 
@@ -75,16 +78,29 @@ export class Stream implements Settler {
     return this.#inHand.size;
   }
 
-  /** Ids of what was delivered and not settled, read or not. */
+  /** Whether a heart-beat has something to extend, now or later. */
+  get needsBeats(): boolean {
+    const ended = this.closed || this.error !== undefined;
+    return !ended || (this.#lingers && this.#inHand.size > 0);
+  }
+
+  /** Whether the client drains, and gives what is in hand time to be settled. */
+  set lingers(on: boolean) {
+    this.#lingers = on;
+    this.notify();
+  }
+
+  /** Begins a beat. Ids of what was delivered and not settled, read or not. */
   heldIds(): string[] {
-    return [...this.#inHand, ...[...this.#buffer].map((message) => message.id)];
+    this.#beats++;
+    return [...this.#inHand.keys(), ...[...this.#buffer].map((message) => message.id)];
   }
 
   /** Hands the next message out. */
   take(): Message | undefined {
     const message = this.#shift();
     if (message !== undefined) {
-      this.#inHand.add(message.id);
+      this.#inHand.set(message.id, this.#beats);
       if (this.#inHand.size > this.prefetch) this.#forgetOldest();
     }
     return message;
@@ -118,6 +134,13 @@ export class Stream implements Settler {
   /** A message of this stream was settled, or cannot be any more. */
   settled(id: string): void {
     if (this.#inHand.delete(id) && this.#inHand.size === 0) this.notify();
+  }
+
+  /** These were not leased here when this beat was answered. What was handed out since may be. */
+  forget(ids: Iterable<string>): void {
+    for (const id of ids) {
+      if ((this.#inHand.get(id) ?? Infinity) < this.#beats) this.settled(id);
+    }
   }
 
   /**
@@ -185,7 +208,7 @@ export class Stream implements Settler {
   }
 
   #forgetOldest(): void {
-    const [oldest] = this.#inHand;
+    const [oldest] = this.#inHand.keys();
     if (oldest !== undefined) this.#inHand.delete(oldest);
   }
 

@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, MessageNotFoundError } from '../../src/index.js';
 import { Broker } from '../support/broker.js';
 
+// Long enough that a busy machine does not miss two of three beats.
+const VISIBILITY_MS = 3_000;
+
 let broker: Broker;
 let client: Client;
 
@@ -20,11 +23,11 @@ after(async () => {
 
 describe('leases', () => {
   it('last as long as a consumer with a heart-beat holds its messages', async () => {
-    await client.createQueue('slow', { visibilityTimeoutMs: 1_000 });
+    await client.createQueue('slow', { visibilityTimeoutMs: VISIBILITY_MS });
     for (const payload of ['read', 'unread']) await client.enqueue('slow', null, payload);
     const consumer = client.consume('slow', { heartbeat: true });
     const first = await consumer.receive();
-    await sleep(2_500);
+    await sleep(2 * VISIBILITY_MS);
     const { depth, inFlight } = await client.getStats('slow');
     assert.deepEqual([depth, inFlight], [0, 2]);
     await first?.ack();
@@ -34,8 +37,23 @@ describe('leases', () => {
     consumer.close();
   });
 
+  it('last while a client drains, as long as messages are in hand', async () => {
+    await client.createQueue('drained', { visibilityTimeoutMs: VISIBILITY_MS });
+    await client.enqueue('drained', null, 'x');
+    const drained = await Client.connect(broker.address);
+    const message = await drained.consume('drained', { heartbeat: true }).receive();
+    assert.ok(message !== undefined);
+    const ending = drained.drain({ timeoutMs: 60_000, graceMs: 60_000 });
+    await sleep(2 * VISIBILITY_MS);
+    await message.extend();
+    await message.ack();
+    await ending;
+    const { depth, inFlight } = await client.getStats('drained');
+    assert.deepEqual([depth, inFlight], [0, 0]);
+  });
+
   it('are extended by hand', async () => {
-    await client.createQueue('hand', { visibilityTimeoutMs: 1_000 });
+    await client.createQueue('hand', { visibilityTimeoutMs: VISIBILITY_MS });
     await client.enqueue('hand', null, 'x');
     const consumer = client.consume('hand');
     const message = await consumer.receive();
@@ -43,7 +61,7 @@ describe('leases', () => {
     await message.extend(60_000);
     const [result] = await client.extendMany('hand', [message.id], 60_000);
     assert.equal(result?.error, undefined);
-    await sleep(1_500);
+    await sleep(1.5 * VISIBILITY_MS);
     await message.ack();
     await assert.rejects(message.extend(), MessageNotFoundError);
     consumer.close();

@@ -17,6 +17,8 @@ import {
 import { Client } from '../../src/index.js';
 import { settingsOf } from '../../src/options.js';
 import { enqueueRuns } from '../../src/outgoing.js';
+import { Room } from '../../src/room.js';
+import { Stream } from '../../src/stream.js';
 import { Ticket, type Run, type Stored } from '../../src/ticket.js';
 import { Writer } from '../../src/wire/index.js';
 
@@ -239,3 +241,61 @@ describe('a writer', () => {
     }, RangeError);
   });
 });
+
+describe('the bound on bytes under way', () => {
+  const run = (weight: number): Run =>
+    ({ weight, dropped: false, outbox: undefined }) as unknown as Run;
+
+  it('keeps nothing of those who gave up waiting', () => {
+    const room = new Room(10, () => undefined);
+    room.enter(run(10));
+    const waiting = Array.from({ length: 100 }, () => run(1));
+    for (const one of waiting) room.enter(one);
+    for (const one of waiting) one.outbox?.forget(one);
+    assert.deepEqual(room.takeWaiting(), []);
+  });
+
+  it('lets in whom a large one kept waiting, when that gives up', () => {
+    const admitted: Run[] = [];
+    const room = new Room(10, (one) => admitted.push(one));
+    const [under, large, small] = [run(5), run(8), run(5)];
+    for (const one of [under, large, small]) room.enter(one);
+    large.outbox?.forget(large);
+    assert.deepEqual(admitted, [under, small]);
+    assert.equal(small.outbox, undefined);
+  });
+});
+
+describe('a stream with a heart-beat', () => {
+  it('forgets what is not leased any more, and not what was handed out since', () => {
+    const never = (): Promise<void> => Promise.reject(new Error('not here'));
+    const stream = new Stream('q', 10, never, never);
+    const hand = (id: string): void => {
+      stream.push(delivery(id));
+      assert.equal(stream.take()?.id, id);
+    };
+    hand('gone');
+    hand('again');
+    assert.deepEqual(stream.heldIds(), ['gone', 'again']);
+    stream.settled('again');
+    hand('again'); // its lease ran out, and this consumer got it once more
+    stream.forget(['gone', 'again']);
+    assert.deepEqual(stream.heldIds(), ['again']);
+  });
+});
+
+function delivery(id: string): Buffer {
+  const out = new Writer(Buffer.alloc(128));
+  out.u32(1, 'messages');
+  out.string(id, 'id');
+  out.string('q', 'queue');
+  out.record(undefined, 'headers');
+  out.bytes(new Uint8Array(), 'payload');
+  out.string('', 'fairnessKey');
+  out.u32(1, 'weight');
+  out.strings([], 'throttleKeys');
+  out.u32(0, 'attemptCount');
+  out.u64(0n, 'enqueuedAtMs');
+  out.u64(0n, 'leasedAtMs');
+  return out.take();
+}

@@ -70,6 +70,15 @@ module Fila
       nil
     end
 
+    # Lets a heart-beat go on after the end for what the block has in hand.
+    # @api private
+    def working
+      @core.synchronize { @stream.working(1) }
+      yield
+    ensure
+      @core.synchronize { @stream.working(-1) }
+    end
+
     private
 
     def take(limit, timeout)

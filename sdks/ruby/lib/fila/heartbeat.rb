@@ -2,7 +2,8 @@
 
 module Fila
   # Keeps the leases of what a consumer holds, read or unread, until it is settled: three times within the
-  # queue's visibility timeout, which the first question tells. A thread of its own, until the stream ends.
+  # queue's visibility timeout, which the first question tells. A thread of its own, until the stream ends, or
+  # until loops and pools that were at work then have settled what they had.
   # @api private
   class Heartbeat
     BEATS = 3 # within the visibility timeout
@@ -15,6 +16,7 @@ module Fila
       @stream = stream
       @pause = nil
       @thread = Thread.new { run }
+      @thread.name = "fila heart-beat #{stream.queue}"
       @thread.report_on_exception = false
     end
 
@@ -22,14 +24,14 @@ module Fila
 
     def run
       core = @stream.core
-      until @stream.ended?
+      while core.synchronize { @stream.alive? }
         beat
         core.synchronize { @stream.rest(Clock.now + (@pause || AGAIN)) }
       end
     end
 
     def beat
-      ids = @stream.core.synchronize { @stream.held.keys }
+      ids = @stream.core.synchronize { @stream.held }
       return if ids.empty? && @pause
 
       (ids.empty? ? [[]] : ids.each_slice(IDS)).each { |some| extend_some(some) }
@@ -41,7 +43,7 @@ module Fila
 
     def extend_some(ids)
       found = @client.extend_held(@stream.queue, ids)
-      @stream.core.synchronize { found[:missing].each { |id| @stream.held.delete(id) } }
+      @stream.core.synchronize { @stream.forget(found[:missing]) }
       @pause = found[:visibility_ms] / 1000.0 / BEATS
     end
   end

@@ -75,6 +75,9 @@ module Fila
       freeze
     end
 
+    # By up to half at random: many clients lose one node at the same moment and must not come back at one moment.
+    def self.shortened(seconds) = seconds * (1 - (rand / 2))
+
     # The pause before an attempt to connect again, without its jitter.
     def pause_after(attempts)
       [reconnect_pause_min * (2**[attempts, 30].min), [reconnect_pause_min, reconnect_pause_max].max].min

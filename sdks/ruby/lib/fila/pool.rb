@@ -50,8 +50,10 @@ module Fila
 
     def work
       @client.in_loop do
-        while (message = @consumer.receive)
-          handle(message)
+        @consumer.working do
+          while (message = @consumer.receive)
+            handle(message)
+          end
         end
       end
     rescue Error => error

@@ -6,12 +6,14 @@ module Fila
   # lock.
   # @api private
   class Stream
-    # `held`: with a heart-beat, what is not settled, by id
-    attr_reader :core, :queue, :prefetch, :error, :names, :hops, :held
+    attr_reader :core, :queue, :prefetch, :error, :names, :hops
     attr_accessor :link, :request_id, :resubscribe_at
 
     def initialize(core, queue, prefetch, heartbeat: false)
+      # With a heart-beat, what is not settled: ids, each with the beat before its delivery.
       @held = heartbeat ? {} : nil
+      @beats = 0
+      @at_work = 0 # loops and threads that finish what they have when the subscription ends
       @over = ConditionVariable.new
       @core = core
       @queue = queue
@@ -51,14 +53,15 @@ module Fila
       while @buffer.empty?
         return if @ended || !@core.sleep_on(@readable, deadline)
       end
-      found = shift(limit)
-      @readable.signal unless @buffer.empty? # for another reader
-      found
+      shift(limit)
+    ensure
+      # For another reader: also when this one was interrupted as it was told.
+      @readable.signal unless @buffer.empty?
     end
 
     def push(messages)
       @buffer.concat(messages)
-      messages.each { |message| @held[message.id] = true } if @held
+      messages.each { |message| @held[message.id] = @beats } if @held
       messages.each { |message| @again[message.id] += 1 if message.attempt_count.positive? }
       # The broker sends more than the credit only when leases ran out, and the oldest unread messages
       # are those: they belong to somebody else by now.
@@ -87,9 +90,30 @@ module Fila
       @request_id = @resubscribe_at = nil
     end
 
-    # Waits until the deadline or the end.
+    # Whether a heart-beat has something to extend, now or later.
+    def alive? = !@ended || (@at_work.positive? && !@held.empty?)
+
+    # A loop or a thread of a pool begins, or ends, with what it is handed.
+    def working(change)
+      @at_work += change
+      @over.broadcast if @ended
+    end
+
+    # Begins a beat.
+    # @return [Array<String>] ids of what is not settled, read or not
+    def held
+      @beats += 1
+      @held.keys
+    end
+
+    # These were not leased here when this beat was answered. What was delivered since is.
+    def forget(ids)
+      ids.each { |id| @held.delete(id) if @held.fetch(id, @beats) < @beats }
+    end
+
+    # Waits until the deadline, or until a heart-beat has nothing to do any more.
     def rest(deadline)
-      nil while !@ended && @core.sleep_on(@over, deadline)
+      nil while alive? && @core.sleep_on(@over, deadline)
     end
 
     # Ends it with an error its reader sees, and hands back what nobody has read.
@@ -136,6 +160,7 @@ module Fila
       unread = @buffer
       @buffer = []
       @again.clear
+      unread.each { |message| @held.delete(message.id) } if @held
       @readable.broadcast
       @over.broadcast
       unread

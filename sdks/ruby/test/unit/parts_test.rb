@@ -40,6 +40,38 @@ class PartsTest < FilaTest
     assert_equal callers * 100, freed.sum + collector.runs.sum(&:size)
   end
 
+  Delivered = Struct.new(:id, :attempt_count)
+
+  def test_what_is_delivered_during_a_beat_is_not_forgotten_with_its_answer
+    stream = Fila::Stream.new(nil, "q", 10, heartbeat: true)
+    %w[gone again].each { |id| stream.push([Delivered.new(id, 0)]) }
+
+    assert_equal %w[gone again], stream.held
+    stream.push([Delivered.new("again", 1)]) # its lease ran out, and this consumer got it once more
+    stream.forget(%w[gone again])
+    assert_equal %w[again], stream.held
+  end
+
+  def test_a_reader_that_is_interrupted_leaves_the_message_to_another
+    core = Fila::Core.new(nil, Fila::Address.parse("127.0.0.1:1"), Fila::Options.new(Fila::Address.parse("host"), {}), nil)
+    stream = Fila::Stream.new(core, "q", 10)
+    readers = Array.new(2) do
+      thread = Thread.new { core.synchronize { stream.take(1, nil) } }
+      thread.report_on_exception = false
+      Thread.pass until thread.status == "sleep"
+      thread
+    end
+    core.synchronize do
+      stream.push([Delivered.new("1", 0)])
+      readers.first.raise(Interrupt) # as it is told of the message
+    end
+    assert readers.last.join(PATIENCE), "nobody read the message"
+    assert_equal "1", readers.last.value.first.id
+    assert_raises(Interrupt) { readers.first.value }
+  ensure
+    core.close
+  end
+
   def test_options_are_checked_and_unknown_ones_named
     address = Fila::Address.parse("host")
     { { timeuot: 1 } => /timeuot.*known are/, { timeout: 0 } => /timeout/, { batch_mode: :fast } => /:auto, :linger or :disabled/,

@@ -10,13 +10,13 @@ module Fila
 
       # @return [Hash] the result's fields
       # @raise [Error] with the broker's text
-      def ask(operation, fields, what:, timeout:, subject: nil, queue: nil, repeatable: false)
+      def ask(operation, fields, what:, timeout:, subject: nil, queue: nil, repeatable: false, fresh: true)
         deadline = deadline_for(timeout)
         opcode = Wire::NAMES.key(operation)
         core = self.core
         request = Request.new(core, what, queue, opcode, Wire::Codec.encode(operation, fields), repeatable)
         core.synchronize do
-          core.admit(request)
+          core.admit(request, fresh: fresh)
           core.ask(request)
           core.await(request, timeout, deadline)
         end

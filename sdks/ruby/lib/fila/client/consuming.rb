@@ -15,7 +15,8 @@ module Fila
       #
       # @param queue [String]
       # @param prefetch [Integer] how many messages may be delivered and not settled
-      # @param heartbeat [Boolean] extend the leases of what is not settled, however long that takes
+      # @param heartbeat [Boolean] extend the leases of what is not settled, however long that takes, and of what
+      #   is yielded also while the client drains
       # @yieldparam message [Message]
       # @return [Enumerator<Message>, nil]
       # @raise [QueueNotFoundError, UnauthorizedError, Error]
@@ -24,7 +25,7 @@ module Fila
         return enumerator(queue, prefetch, heartbeat) unless block
 
         subscribe(queue: queue, prefetch: prefetch, heartbeat: heartbeat) do |consumer|
-          in_loop { consumer.each(&block) }
+          in_loop { consumer.working { consumer.each(&block) } }
         end
         nil
       end

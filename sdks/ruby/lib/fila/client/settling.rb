@@ -100,7 +100,7 @@ module Fila
       def extend_held(queue, ids)
         ask("Extend", { queue: queue, message_ids: ids, visibility_ms: 0 },
             what: "extend leases of queue \"#{queue}\"", subject: "queue \"#{queue}\"",
-            queue: queue, timeout: @timeout)
+            queue: queue, timeout: @timeout, fresh: false)
       end
 
       private
@@ -109,7 +109,7 @@ module Fila
       def extend_some(queue, ids, visibility, timeout)
         fields = { queue: queue, message_ids: ids, visibility_ms: milliseconds(visibility, "visibility") }
         ask("Extend", fields, what: "extend leases of queue \"#{queue}\"", subject: "queue \"#{queue}\"",
-                              queue: queue, timeout: timeout, repeatable: true)[:missing]
+                              queue: queue, timeout: timeout, repeatable: true, fresh: false)[:missing]
       end
 
       def not_leased(queue, id)

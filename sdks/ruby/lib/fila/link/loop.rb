@@ -205,8 +205,7 @@ module Fila
           end
           return false
         end
-        # Many clients lose one broker at the same moment; they must not come back at one moment.
-        pause = @options.pause_after(@attempts) * (1 - (rand / 2))
+        pause = Options.shortened(@options.pause_after(@attempts))
         @attempts += 1
         @core.synchronize { @failure = reason.message }
         @core.announcer.event(:reconnecting, @address, error: reason, pause: pause)
@@ -215,7 +214,7 @@ module Fila
 
       def leave_to_seed(reason, was_open)
         # The seed may go on naming a node that is gone until another is elected.
-        rest(@options.pause_after(@core.synchronize { hops })) unless was_open || hopeless?(reason)
+        rest(Options.shortened(@options.pause_after(@core.synchronize { hops }))) unless was_open || hopeless?(reason)
         @core.synchronize { @closing ? finish(@told) : retire(reason, was_open) }
         false
       end

@@ -87,7 +87,7 @@ module Fila
           @streams.delete(stream)
           link.subscribe(stream) || @core.seed.subscribe(stream) || stream.fail(error)
         elsif stream.accepted? && Failure.transient?(error)
-          stream.resubscribe_at = Clock.now + RESUBSCRIBE # no verdict on the consumer
+          stream.resubscribe_at = Clock.now + Options.shortened(RESUBSCRIBE) # no verdict on the consumer
         else
           @streams.delete(stream)
           stream.fail(error)
