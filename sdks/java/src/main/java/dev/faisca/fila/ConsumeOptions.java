@@ -89,7 +89,7 @@ public record ConsumeOptions(int prefetch, int concurrency, boolean autoAck, boo
 
     /**
      * These options, extending the leases of what is not settled three times within the queue's visibility
-     * timeout.
+     * timeout; of what a {@link MessageHandler} has also while the client drains.
      *
      * @param on whether to
      * @return the options

@@ -28,6 +28,7 @@ public final class ConsumerHandle implements AutoCloseable {
 
     void start(String queue) {
         Stream opened = core.engine().subscribe(queue, options.prefetch(), options.heartbeat(), this::stirred);
+        opened.atWork(true);
         synchronized (this) {
             stream = opened;
         }
@@ -167,6 +168,7 @@ public final class ConsumerHandle implements AutoCloseable {
     }
 
     private void finish() {
+        stream.atWork(false);
         FilaException failure = stream.failure() != null ? stream.failure() : refusal;
         if (failure != null) {
             core.engine().log(Level.ERROR, "the consumer of queue \"" + stream.queue + "\" has ended: " + failure.getMessage(), null);

@@ -7,11 +7,17 @@ import dev.faisca.fila.support.Broker;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class HeartbeatTest {
+    // Long enough that a busy machine does not miss two of three beats.
+    private static final Duration VISIBILITY = Duration.ofSeconds(3);
+
     private FilaClient client;
     private String queue;
 
@@ -19,7 +25,7 @@ class HeartbeatTest {
     void connect() throws Exception {
         client = FilaClient.connect(Broker.shared().address());
         queue = "heartbeat-" + System.nanoTime();
-        client.createQueue(queue, QueueOptions.defaults().withVisibilityTimeout(Duration.ofSeconds(1)));
+        client.createQueue(queue, QueueOptions.defaults().withVisibilityTimeout(VISIBILITY));
         client.enqueue(queue, Map.of(), "1".getBytes());
     }
 
@@ -32,10 +38,32 @@ class HeartbeatTest {
     void aHeartbeatKeepsWhatASlowConsumerHolds() throws Exception {
         try (FilaConsumer consumer = client.consume(queue, ConsumeOptions.defaults().withHeartbeat(true))) {
             Message message = consumer.iterator().next();
-            Thread.sleep(2_500);
+            Thread.sleep(2 * VISIBILITY.toMillis());
             QueueStats stats = client.getStats(queue);
             assertEquals(List.of(0L, 1L), List.of(stats.depth(), stats.inFlight()));
             message.ack();
+        }
+    }
+
+    @Test
+    void aHeartbeatKeepsWhatHandlersHaveWhileTheClientDrains() throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
+        AtomicInteger handled = new AtomicInteger();
+        ConsumeOptions options = ConsumeOptions.defaults().withHeartbeat(true);
+        ConsumerHandle handle = client.consume(queue, options, message -> {
+            begun.countDown();
+            Thread.sleep(2 * VISIBILITY.toMillis());
+            message.extend(Duration.ZERO); // settling, and what concerns it, goes on
+            message.ack();
+            handled.incrementAndGet();
+        });
+        begun.await();
+        client.drain(Duration.ofMinutes(1));
+        handle.done().get(1, TimeUnit.MINUTES);
+        assertEquals(1, handled.get());
+        try (FilaClient other = FilaClient.connect(Broker.shared().address())) {
+            QueueStats stats = other.getStats(queue);
+            assertEquals(List.of(0L, 0L), List.of(stats.depth(), stats.inFlight()));
         }
     }
 
@@ -45,7 +73,7 @@ class HeartbeatTest {
             Message message = consumer.iterator().next();
             message.extend(Duration.ofMinutes(1));
             client.extend(queue, message.id(), Duration.ofMinutes(1));
-            Thread.sleep(1_500);
+            Thread.sleep(VISIBILITY.toMillis() * 3 / 2);
             message.ack();
             assertThrows(MessageNotFoundException.class, () -> message.extend(Duration.ZERO));
         }

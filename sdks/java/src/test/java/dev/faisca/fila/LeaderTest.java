@@ -1,6 +1,7 @@
 package dev.faisca.fila;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,13 +9,16 @@ import dev.faisca.fila.internal.Tls;
 import dev.faisca.fila.internal.wire.Opcodes;
 import dev.faisca.fila.support.Broker;
 import dev.faisca.fila.support.Certificates;
+import dev.faisca.fila.support.Eventually;
 import dev.faisca.fila.support.Peer;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -63,6 +67,30 @@ class LeaderTest {
                 assertThrows(NotLeaderException.class, () -> client.enqueue("q", Map.of(), new byte[0]));
                 assertThrows(NotLeaderException.class, () -> client.getStats("q"));
                 assertThrows(NotLeaderException.class, () -> client.consume("q"));
+            }
+        }
+    }
+
+    @Test
+    void callsThatWaitForALeaderThatIsGoneEndWithTheClient() throws Exception {
+        int gone;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+            gone = free.getLocalPort();
+        }
+        Duration hour = Duration.ofHours(1);
+        try (Peer follower = new Peer(null, frame ->
+                frame.opcode() == Opcodes.DISCONNECT ? null : Peer.notLeader("127.0.0.1:" + gone))) {
+            FilaClient client =
+                    FilaClient.builder(follower.address()).withTimeout(hour).withReconnectPauses(hour, hour).build();
+            CompletableFuture<String> first = client.async().enqueue("q", Map.of(), "x".getBytes());
+            Eventually.holds("the enqueue came", () -> follower.received(Opcodes.ENQUEUE) == 1);
+            CompletableFuture<QueueStats> second = client.async().getStats("q");
+            Thread.sleep(500); // the leader's link has failed to connect and pauses
+            client.close();
+            for (CompletableFuture<?> call : List.of(first, second)) {
+                ExecutionException why =
+                        assertThrows(ExecutionException.class, () -> call.get(1, TimeUnit.MINUTES));
+                assertInstanceOf(ClientClosedException.class, why.getCause());
             }
         }
     }

@@ -27,12 +27,16 @@ final class Backoff {
     }
 
     Duration next() {
-        Duration longest = after(pauses++);
-        return longest.minusNanos((long) (longest.toNanos() / 2.0 * ThreadLocalRandom.current().nextDouble()));
+        return after(pauses++);
     }
 
-    /** The pause after so many attempts, not shortened. */
+    /** The pause after so many attempts. */
     Duration after(int attempts) {
-        return Duration.ofNanos((long) Math.min(maxNanos, minNanos * Math.pow(2, Math.min(attempts, 40))));
+        return Duration.ofNanos(shortened((long) Math.min(maxNanos, minNanos * Math.pow(2, Math.min(attempts, 40)))));
+    }
+
+    /** By up to half at random. */
+    static long shortened(long nanos) {
+        return nanos - (long) (nanos / 2.0 * ThreadLocalRandom.current().nextDouble());
     }
 }

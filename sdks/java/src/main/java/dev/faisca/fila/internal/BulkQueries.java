@@ -84,13 +84,13 @@ public final class BulkQueries {
                     return ids.stream()
                             .map(id -> new SettleResult(id, missing.contains(id) ? Errors.refusedSettlement(NOT_FOUND, queue, id) : null))
                             .toList();
-                });
+                }).settling();
     }
 
     /** What a heart-beat asks. */
     static Query<Bodies.ExtendResult> extendHeld(String queue, List<String> ids) {
         return Queries.onQueue("extend leases of", queue, false,
-                new Bodies.Extend(queue, ids, 0), r -> (Bodies.ExtendResult) r);
+                new Bodies.Extend(queue, ids, 0), r -> (Bodies.ExtendResult) r).settling();
     }
 
     public static Query<BatchCount> releaseBatch(String queue, String name, Long below) {

@@ -96,7 +96,7 @@ public final class Engine {
     /** Sends an administrative call. */
     public <T> Ticket<T> ask(Query<T> query) {
         Request<T> request = new Request<>(this, query);
-        begin(true);
+        begin(!query.settles());
         ask(request);
         return request;
     }

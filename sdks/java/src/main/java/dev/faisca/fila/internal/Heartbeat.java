@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A consumer's heart-beat: what it was handed keeps its lease until it is settled. The broker is asked for more
- * time three times within the queue's visibility timeout, which the first question tells.
+ * time three times within the queue's visibility timeout, which the first question tells. It ends with the
+ * subscription, or when handlers that were at work then have settled what they had.
  */
 final class Heartbeat {
     private static final int BEATS = 3;
@@ -30,7 +31,7 @@ final class Heartbeat {
     }
 
     void beat() {
-        if (stream.isEnded()) {
+        if (!stream.isAlive()) {
             return;
         }
         List<String> ids = stream.held();
@@ -74,7 +75,7 @@ final class Heartbeat {
     }
 
     private void later() {
-        if (stream.isEnded()) {
+        if (!stream.isAlive()) {
             return;
         }
         try {

@@ -247,17 +247,17 @@ final class Link {
      * never be talked to (its certificate is wrong, it refuses the key) fails it all instead.
      */
     private void retire(FilaException reason, boolean wasOpen) {
-        engine.forget(this);
         if (!wasOpen && Errors.hopeless(reason)) {
+            engine.forget(this);
             end(reason);
             return;
         }
-        if (!wasOpen) {
-            // The seed may go on naming a node that is gone until another is elected.
-            if (!sleep(backoff.after(hops()))) {
-                return;
-            }
+        // The seed may go on naming a node that is gone until another is elected. What it sends here meanwhile
+        // waits with the rest, and does not try again at once.
+        if (!wasOpen && !sleep(backoff.after(hops()))) {
+            return;
         }
+        engine.forget(this);
         Backlog.Rest rest = takeAll(reason);
         rest.chunks().forEach((kind, chunks) -> chunks.forEach(chunk -> engine.submit(engine.seed(), kind, chunk)));
         rest.requests().forEach(engine::ask);

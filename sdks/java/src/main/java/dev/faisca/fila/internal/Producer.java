@@ -53,6 +53,9 @@ public final class Producer {
             call.giveUp(new CallInterruptedException("enqueue: interrupted while it waited for room", e));
         } catch (FilaException e) {
             call.giveUp(e);
+        } catch (RuntimeException e) {
+            call.giveUp(Errors.lost("enqueue: " + e.getMessage(), e)); // it is not under way any more
+            throw e;
         }
         return call;
     }

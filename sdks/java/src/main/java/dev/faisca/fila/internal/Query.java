@@ -13,14 +13,26 @@ import java.util.function.Function;
  * @param subject what a refusal without a text is about
  * @param repeatable a read, which is sent again by itself after a lost connection
  * @param waitTime how long the broker waits before it answers
+ * @param settles whether it concerns what is leased already, and is allowed while the client drains
  */
 public record Query<T>(
-        String what, String queue, String subject, boolean repeatable, Duration waitTime, Body body, Function<Result, T> parse) {
+        String what,
+        String queue,
+        String subject,
+        boolean repeatable,
+        Duration waitTime,
+        boolean settles,
+        Body body,
+        Function<Result, T> parse) {
     Query(String what, String queue, String subject, boolean repeatable, Body body, Function<Result, T> parse) {
-        this(what, queue, subject, repeatable, Duration.ZERO, body, parse);
+        this(what, queue, subject, repeatable, Duration.ZERO, false, body, parse);
     }
 
     Query<T> after(Duration pause) {
-        return new Query<>(what, queue, subject, repeatable, pause, body, parse);
+        return new Query<>(what, queue, subject, repeatable, pause, settles, body, parse);
+    }
+
+    Query<T> settling() {
+        return new Query<>(what, queue, subject, repeatable, waitTime, true, body, parse);
     }
 }

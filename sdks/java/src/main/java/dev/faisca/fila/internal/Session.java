@@ -57,6 +57,9 @@ final class Session {
             }
         } catch (InterruptedException e) {
             connection.drop(Errors.lost("the writing thread was interrupted", e));
+        } catch (RuntimeException | Error e) {
+            connection.drop(Errors.lost("the client failed unexpectedly: " + e, e)); // nobody else would write
+            throw e;
         } finally {
             link.unlock();
         }

@@ -5,10 +5,9 @@ import dev.faisca.fila.FilaException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -52,7 +51,9 @@ public final class Stream {
     private final Condition stirred = lock.newCondition();
     private final ArrayDeque<Delivered> buffer = new ArrayDeque<>();
     private final Map<String, Integer> again = new HashMap<>(); // messages in the buffer that came before, by id
-    private final Set<String> held; // with a heart-beat: ids of what is not settled, else null
+    private final Map<String, Long> held; // with a heart-beat: ids of what is not settled, each with the beat before its delivery; else null
+    private long beats;
+    private boolean atWork; // handlers finish what they have when the subscription ends
     private Link link;
     private boolean accepted;
     private boolean over;
@@ -60,7 +61,7 @@ public final class Stream {
     private int hops; // to other nodes since it was last accepted
 
     Stream(Engine engine, String queue, int prefetch, boolean heartbeat, Runnable listener) {
-        held = heartbeat ? new LinkedHashSet<>() : null;
+        held = heartbeat ? new LinkedHashMap<>() : null;
         this.engine = engine;
         this.queue = queue;
         this.prefetch = prefetch;
@@ -156,7 +157,7 @@ public final class Stream {
             buffer.addAll(messages);
             for (Delivered message : messages) {
                 if (held != null) {
-                    held.add(message.id());
+                    held.put(message.id(), beats);
                 }
                 if (message.attemptCount > 0) {
                     again.merge(message.id(), 1, Integer::sum);
@@ -246,30 +247,44 @@ public final class Stream {
 
     // The heart-beat's part.
 
-    boolean isEnded() {
+    /** Whether there is something to extend, now or later. */
+    boolean isAlive() {
         lock.lock();
         try {
-            return over;
+            return !over || (atWork && !held.isEmpty());
         } finally {
             lock.unlock();
         }
     }
 
-    /** Ids of what is not settled, read or not. */
+    /** Whether handlers are given the messages, who finish what they have when the subscription ends. */
+    public void atWork(boolean on) {
+        lock.lock();
+        try {
+            atWork = on;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Begins a beat. Ids of what is not settled, read or not. */
     List<String> held() {
         lock.lock();
         try {
-            return List.copyOf(held);
+            beats++;
+            return List.copyOf(held.keySet());
         } finally {
             lock.unlock();
         }
     }
 
-    /** These are not leased here any more. */
+    /** These were not leased here when this beat's question was answered. What was delivered since is. */
     void forget(List<String> ids) {
         lock.lock();
         try {
-            ids.forEach(held::remove);
+            for (String id : ids) {
+                held.computeIfPresent(id, (one, delivered) -> delivered < beats ? null : delivered);
+            }
         } finally {
             lock.unlock();
         }
@@ -323,8 +338,8 @@ public final class Stream {
                     }
                     holder.resubscribe(this);
                 },
-                millis,
-                TimeUnit.MILLISECONDS);
+                Backoff.shortened(TimeUnit.MILLISECONDS.toNanos(millis)),
+                TimeUnit.NANOSECONDS);
     }
 
     /** Ends it with an error its reader sees. The client's own end is not one. Not to be called under locks. */
@@ -354,6 +369,9 @@ public final class Stream {
             List<Delivered> unread = new ArrayList<>(buffer);
             buffer.clear();
             again.clear();
+            if (held != null) {
+                unread.forEach(message -> held.remove(message.id()));
+            }
             stirred.signalAll();
             engine.left(this);
             return unread;

@@ -41,7 +41,7 @@ class CollectorTest {
         }
     }
 
-    private static Config config(String address) {
+    static Config config(String address) {
         Duration second = Duration.ofSeconds(1);
         return new Config(Address.parse(address), null, null, second.multipliedBy(30), BatchMode.auto(), 1000, 1 << 20,
                 1 << 20, true, second, second, second.multipliedBy(30), second, System.getLogger("test"), null, null, null);
