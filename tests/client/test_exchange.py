@@ -1,5 +1,6 @@
 """The exchange without sockets: bytes in, bytes out, time as an argument."""
 
+from time import process_time
 from typing import Any
 from uuid import UUID
 
@@ -317,12 +318,88 @@ def test_an_abandoned_call_that_was_not_sent_never_is_and_frees_its_room() -> No
     [(_, request_id, _)] = bench.sent()
     waiting = bench.enqueue(b"x" * 900)
     parked = bench.enqueue(b"y" * 900)
-    bench.exchange.abandon(parked)
-    bench.exchange.abandon(waiting)
+    bench.exchange.abandon(parked, bench.now)
+    bench.exchange.abandon(waiting, bench.now)
     assert bench.enqueue(b"z" * 900).admitted
     bench.hear(request_id, b.EnqueueResult(ids_of(1)))
     assert sent.done
     assert enqueued(bench.sent()) == [1]
+
+
+def test_who_gives_up_makes_room_for_those_who_wait() -> None:
+    bench = Bench(in_flight_bytes_max=1000)
+    bench.enqueue(b"0")
+    [(_, request_id, _)] = bench.sent()
+    waiting = bench.enqueue(b"x" * 900)
+    parked = bench.enqueue(b"y" * 900)
+    bench.exchange.abandon(waiting, bench.now)
+    assert parked.admitted
+    bench.hear(request_id, b.EnqueueResult(ids_of(1)))
+    assert enqueued(bench.sent()) == [1]
+
+
+def test_after_a_long_outage_those_who_wait_are_let_in() -> None:
+    # All that had room has given up: nothing of theirs lands any more.
+    bench = Bench(in_flight_bytes_max=1000)
+    bench.exchange.connection_lost("reset", bench.now)
+    waiting = bench.enqueue(b"x" * 900)
+    parked = bench.enqueue(b"y" * 900)
+    bench.exchange.abandon(waiting, bench.now)
+    bench.connect()
+    [(_, request_id, _)] = bench.sent()
+    bench.hear(request_id, b.EnqueueResult(ids_of(1)))
+    assert parked.done
+
+
+def test_what_is_left_of_those_who_gave_up_is_not_sent_and_its_room_is_free() -> None:
+    bench = Bench(in_flight_bytes_max=5000)
+    bench.enqueue(b"0")
+    [(_, request_id, _)] = bench.sent()
+    stays = [bench.enqueue(b"x" * 40) for _ in range(60)]
+    gone = bench.enqueue(b"y" * 40)
+    parked = bench.enqueue(b"z" * 4000)
+    bench.exchange.abandon(gone, bench.now)  # one of many: not looked for
+    assert not parked.admitted
+    bench.hear(request_id, b.EnqueueResult(ids_of(1)))
+    [(_, request_id, body)] = bench.sent()
+    assert items_in(body) == 60
+    bench.hear(request_id, b.EnqueueResult(ids_of(60)))
+    assert all(ticket.done for ticket in stays)
+    assert parked.admitted
+    [(_, request_id, _)] = bench.sent()
+    bench.hear(request_id, b.EnqueueResult(ids_of(1)))
+    assert bench.exchange._sender._in_flight_bytes == 0
+
+
+def test_thousands_who_give_up_together_take_no_time() -> None:
+    # Callers can reach their deadlines together, with a broker away and everything waiting.
+    bench = Bench(in_flight_bytes_max=5_000_000)
+    bench.exchange.connection_lost("reset", bench.now)
+    tickets = [bench.enqueue(b"x" * 400) for _ in range(20_000)]
+    for _ in range(20_000):
+        ticket = Ticket()
+        bench.exchange.request(Request(b.GetConfig("k"), b.GetConfigResult, True, ticket))
+        tickets.append(ticket)
+    began = process_time()
+    for ticket in tickets:
+        bench.exchange.abandon(ticket, bench.now)
+    assert process_time() - began < 10  # it was the square of them: minutes
+    assert not bench.exchange._sender.busy
+    bench.connect()
+    assert bench.sent() == []
+
+
+def test_leases_are_extended_while_the_client_drains() -> None:
+    bench = Bench()
+    bench.enqueue(b"under way")
+    bench.exchange.drain()
+    bench.sent()
+    extended, refused = Ticket(), Ticket()
+    bench.exchange.request(Request(b.Extend("q", ("id",)), b.ExtendResult, True, extended))
+    bench.exchange.request(Request(b.GetConfig("k"), b.GetConfigResult, True, refused))
+    assert [opcode for opcode, _, _ in bench.sent()] == [op.EXTEND]
+    with pytest.raises(ClientClosedError):
+        refused.one()
 
 
 # Lost connections.

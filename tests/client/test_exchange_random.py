@@ -110,7 +110,7 @@ class World:
         if self.calls:
             ticket, _ = self.random.choice(self.calls)
             if not ticket.done:
-                self.exchange.abandon(ticket)
+                self.exchange.abandon(ticket, self.now)
 
     def wait(self) -> None:
         self.now += self.random.choice([0.001, 0.01, 1.0])

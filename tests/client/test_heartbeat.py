@@ -122,12 +122,12 @@ def test_a_slow_consumer_with_a_heart_beat_keeps_its_message(
 ) -> None:
     client = driver.open(server.address)
     queue = f"slow-{driver.name}"
-    driver.call(client, "create_queue", queue, visibility_timeout_ms=1_000)
+    driver.call(client, "create_queue", queue, visibility_timeout_ms=3_000)
     for payload in (b"1", b"2"):
         driver.call(client, "enqueue", queue, None, payload)
     consumer = driver.call(client, "consume", queue, heartbeat=True)
     first, second = driver.next(consumer), driver.next(consumer)
-    time.sleep(2.5)
+    time.sleep(6)
     stats = driver.call(client, "get_stats", queue)
     assert (stats.depth, stats.in_flight) == (0, 2)
     driver.call(first, "ack")
@@ -138,14 +138,14 @@ def test_a_slow_consumer_with_a_heart_beat_keeps_its_message(
 def test_a_message_is_extended_by_hand(driver: SyncDriver, server: RealBroker) -> None:
     client = driver.open(server.address)
     queue = f"hand-{driver.name}"
-    driver.call(client, "create_queue", queue, visibility_timeout_ms=1_000)
+    driver.call(client, "create_queue", queue, visibility_timeout_ms=3_000)
     for payload in (b"1", b"2"):
         driver.call(client, "enqueue", queue, None, payload)
     consumer: Any = driver.call(client, "consume", queue)
     first, second = driver.next(consumer), driver.next(consumer)
     driver.call(first, "extend", 60)
     driver.call(client, "extend_many", queue, [second.id], 60)
-    time.sleep(1.5)
+    time.sleep(4.5)
     driver.call(first, "ack")
     with pytest.raises(MessageNotFoundError):
         driver.call(first, "extend")

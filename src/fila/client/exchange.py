@@ -73,7 +73,7 @@ class Exchange(Conversation):
         self._drained: Ticket | None = None
         self._keepalive = KeepAlive(options.keepalive_interval, options.keepalive_timeout)
         self._decoder = FrameDecoder()
-        self._requests: deque[Request] = deque()  # waiting for a connection
+        self._requests: dict[Ticket, Request] = {}  # waiting for a connection
         self._streams: dict[Stream, None] = {}
         self._sender = Sender(options, self._send_batch, self._streams)
 
@@ -105,12 +105,12 @@ class Exchange(Conversation):
 
     def request(self, request: Request) -> None:
         request.ticket.expect(1)
-        if self._closing is not None and request.opcode != op.RELEASE:
+        if self._closing is not None and request.opcode not in (op.RELEASE, op.EXTEND):
             request.ticket.settle(0, self._closing)
         elif self._ready:
             self._send_request(request)
         else:
-            self._requests.append(request)
+            self._requests[request.ticket] = request
         self._refuse_if_ended()
 
     def subscribe(self, stream: Stream) -> None:
@@ -131,11 +131,11 @@ class Exchange(Conversation):
                 self._leave(stream)
         stream.close()
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: Ticket, now: float) -> None:
         """The caller no longer waits: what was not sent yet never will be."""
         ticket.abandon()
-        self._sender.forget(ticket)
-        self._requests = deque(r for r in self._requests if r.ticket is not ticket)
+        self._sender.forget(ticket, now)
+        self._requests.pop(ticket, None)
         self._look_whether_drained()
 
     def too_late(self, what: str, deadline: Deadline) -> RequestTimeoutError:
@@ -145,7 +145,7 @@ class Exchange(Conversation):
         return RequestTimeoutError(text)
 
     def drain(self) -> Ticket:
-        """Take nothing new but acks, nacks and releases, end the consumers, send what lingers. The
+        """Take nothing new but what settles or extends, end the consumers, send what lingers. The
         ticket is settled when everything under way is answered."""
         if self._drained is None:
             self._closing = ClientClosedError(f"the client for {self.address} is closing")
@@ -340,8 +340,8 @@ class Exchange(Conversation):
         self.opened.settle(0, None)
         for stream in self._streams:
             self._send_consume(stream)
-        waiting, self._requests = self._requests, deque()
-        for request in waiting:
+        waiting, self._requests = self._requests, {}
+        for request in waiting.values():
             self._send_request(request)
 
     def _take_reply(self, opcode: int, request_id: int, body: bytes, now: float) -> None:
@@ -393,7 +393,7 @@ class Exchange(Conversation):
         if isinstance(refused, InFlight):
             self._sender.again(refused)
         elif isinstance(refused, Request):
-            self._requests.append(refused)
+            self._requests[refused.ticket] = refused
         elif isinstance(refused, Leaving):
             self._pending.pop(refused.consume_id, None)
         else:
@@ -429,7 +429,7 @@ class Exchange(Conversation):
                 self._sender.lost(waiting, error, now)
             elif isinstance(waiting, Request):
                 if waiting.repeatable and not waiting.ticket.abandoned:
-                    self._requests.append(waiting)
+                    self._requests[waiting.ticket] = waiting
                 else:
                     waiting.ticket.settle(0, error)
 
@@ -441,7 +441,7 @@ class Exchange(Conversation):
         self._fail_pending(error, self._keepalive.heard_at)
         self._sender.end(error)
         while self._requests:
-            self._requests.popleft().ticket.settle(0, error)
+            self._requests.popitem()[0].settle(0, error)
         for stream in list(self._streams):
             stream.fail(error)
         self._streams.clear()

@@ -85,7 +85,9 @@ class Link:
     def abandon(self, ticket: Ticket) -> None:
         """The caller no longer waits for this call."""
         with self.lock:
-            self.exchange.abandon(ticket)
+            now = self.now()
+            self.exchange.abandon(ticket, now)
+            self.push(now)  # whoever waited for room may have it now
 
     def drain(self) -> Ticket:
         """Settled when everything under way is answered."""

@@ -5,7 +5,7 @@ settling tickets when answers come. The exchange sends the frames and passes on 
 touches sockets, threads or the clock.
 """
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
@@ -51,7 +51,7 @@ class Sender:
         self._streams = streams  # may hold a second copy of what is settled
         self._in_flight_bytes_max = options.in_flight_bytes_max
         self._in_flight_bytes = 0
-        self._without_room: deque[list[Item]] = deque()
+        self._without_room: OrderedDict[Ticket, list[Item]] = OrderedDict()
         self._enqueues = _collector(op.ENQUEUE, options.batch, options)
         # Lingering would only keep leases longer than needed.
         ack_mode: BatchMode = "off" if options.batch == "off" else "auto"
@@ -66,9 +66,10 @@ class Sender:
             ((field, body), len(field) + len(body), ticket, index, queue, "")
             for index, (queue, field, body) in enumerate(messages, first)
         ]
+        ticket.bytes += _bytes_of(items)
         if self._without_room or not self._has_room(items):
             ticket.admitted = False
-            self._without_room.append(items)
+            self._without_room.setdefault(ticket, []).extend(items)
         else:
             self._in_flight_bytes += _bytes_of(items)
             self._enqueues.add(items, now)
@@ -84,22 +85,28 @@ class Sender:
         parts = [(field, string_field(message_id, "message id"), reason) for message_id in ids]
         self._nacks.add(_settling(queue, ids, parts, ticket), now)
 
-    def forget(self, ticket: Ticket) -> None:
+    def forget(self, ticket: Ticket, now: float) -> None:
         """What an abandoned call has not sent yet never will be."""
-        for collector in self._collectors:
-            freed = collector.forget(ticket)
-            if collector is self._enqueues:
-                self._in_flight_bytes -= freed
-        if not ticket.admitted:
-            self._without_room = deque(
-                items for items in self._without_room if items[0][2] is not ticket
-            )
+        if ticket.bytes:
+            self._without_room.pop(ticket, None)
+            freed = self._enqueues.forget(ticket.outstanding, ticket.bytes)
+            self._in_flight_bytes -= freed
+            self._let_in(now)
+        else:
+            self._acks.forget(ticket.outstanding, 0)
+            self._nacks.forget(ticket.outstanding, 0)
 
     def pump(self, now: float) -> None:
         """Make frames of what has been collected, as far as it is time for them."""
         for collector in self._collectors:
+            has_gone = collector.has_gone
             while (items := collector.take_due(now)) is not None:
-                self._send_items(collector, items)
+                if has_gone:
+                    items = self._wanted(collector, items)
+                if items:
+                    self._send_items(collector, items)
+                if has_gone and collector is self._enqueues:
+                    self._let_in(now)  # what was left out has made room
 
     def next_deadline(self) -> float | None:
         return self._enqueues.next_deadline()
@@ -149,10 +156,7 @@ class Sender:
     def again(self, batch: InFlight) -> None:
         """The frame was for another broker: its items wait for the next connection."""
         batch.collector.frames_in_flight -= 1
-        kept = [item for item in batch.items if not item[2].abandoned]
-        if batch.collector is self._enqueues:
-            self._in_flight_bytes -= _bytes_of(batch.items) - _bytes_of(kept)
-        batch.collector.put_back(kept)
+        batch.collector.put_back(self._wanted(batch.collector, batch.items))
 
     def refused(self, batch: InFlight, error: FilaError, now: float) -> None:
         """The broker refused the frame as a whole."""
@@ -173,10 +177,10 @@ class Sender:
     def end(self, error: FilaError) -> None:
         """No frame will ever be sent again."""
         waiting = [item for collector in self._collectors for item in collector.take_all()]
-        while self._without_room:
-            items = self._without_room.popleft()
-            items[0][2].admitted = True
+        for ticket, items in self._without_room.items():
+            ticket.admitted = True
             waiting += items
+        self._without_room.clear()
         self._in_flight_bytes = 0
         for item in waiting:
             item[2].settle(item[3], error)
@@ -192,11 +196,22 @@ class Sender:
         batch.collector.frames_in_flight -= 1
         if batch.collector is self._enqueues:
             self._in_flight_bytes -= _bytes_of(batch.items)
-            while self._without_room and self._has_room(self._without_room[0]):
-                items = self._without_room.popleft()
-                self._in_flight_bytes += _bytes_of(items)
-                self._enqueues.add(items, now)
-                items[0][2].admit()
+            self._let_in(now)
+
+    def _let_in(self, now: float) -> None:
+        """Those who have waited longest, as long as there is room."""
+        while self._without_room and self._has_room(next(iter(self._without_room.values()))):
+            ticket, items = self._without_room.popitem(last=False)
+            self._in_flight_bytes += _bytes_of(items)
+            self._enqueues.add(items, now)
+            ticket.admit()
+
+    def _wanted(self, collector: Collector, items: list[Item]) -> list[Item]:
+        """Without what belongs to callers who have gone."""
+        wanted = [item for item in items if not item[2].abandoned]
+        if collector is self._enqueues:
+            self._in_flight_bytes -= _bytes_of(items) - _bytes_of(wanted)
+        return wanted
 
     def _has_room(self, items: list[Item]) -> bool:
         if not self._in_flight_bytes:

@@ -38,7 +38,7 @@ class Watched:
 class Ticket(Watched):
     """Collects one result per expected item; an exception is a result like any other."""
 
-    __slots__ = ("abandoned", "admitted", "outstanding", "results", "sealed", "tally")
+    __slots__ = ("abandoned", "admitted", "bytes", "outstanding", "results", "sealed", "tally")
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +47,7 @@ class Ticket(Watched):
         self.sealed = False  # no more items will be expected
         self.admitted = True  # everything handed in so far has found room
         self.abandoned = False  # the caller no longer waits
+        self.bytes = 0  # of the messages handed in so far
         self.tally: Tally | None = None  # of the calls without a waiting caller
 
     @property
