@@ -226,8 +226,8 @@ class Session:
 
     async def op_consume(self, request: Json) -> Json:
         client = self._clients[request["client"]]
-        prefetch = {"prefetch": request["prefetch"]} if "prefetch" in request else {}
-        consumer = client.consume(request["queue"], **prefetch)
+        given = {name: request[name] for name in ("prefetch", "heartbeat") if name in request}
+        consumer = client.consume(request["queue"], **given)
         self._consumers[request["consumer"]] = (consumer, client)
         self._held[request["consumer"]] = {}
         return {}
@@ -265,19 +265,22 @@ class Session:
     async def op_release(self, request: Json) -> Json:
         return await self._settle(request, "release")
 
-    async def _settle(self, request: Json, how: str, *error: str) -> Json:
+    async def op_extend(self, request: Json) -> Json:
+        return await self._settle(request, "extend", request["visibility_ms"] / 1000 or None)
+
+    async def _settle(self, request: Json, how: str, *given: str | float | None) -> Json:
         ids = request["ids"]
         if "consumer" in request:
             held = self._held[request["consumer"]]
-            calls = [getattr(held[message_id], how)(*error) for message_id in ids]
+            calls = [getattr(held[message_id], how)(*given) for message_id in ids]
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
             return {"results": [_outcome(one, lambda _: {}) for one in outcomes]}
         client = self._clients[request["client"]]
         if len(ids) == 1:
-            call = getattr(client, how)(request["queue"], ids[0], *error)
+            call = getattr(client, how)(request["queue"], ids[0], *given)
             settled = await asyncio.gather(call, return_exceptions=True)
             return {"results": [_outcome(one, lambda _: {}) for one in settled]}
-        many = getattr(client, how + "_many")(request["queue"], ids, *error)
+        many = getattr(client, how + "_many")(request["queue"], ids, *given)
         results = await _results(many, lambda _: {})
         return {"results": results or [{} for _ in ids]}
 

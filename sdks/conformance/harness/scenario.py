@@ -65,7 +65,7 @@ RUNNER_OPS: dict[str, frozenset[str]] = {
 COMMON = _words("op by repeat parallel background expect fails says within_ms save note")
 ADAPTER_OPS = _words(
     """hello stats abort encode decode decode_body decode_stream state connect close drain events
-    logs enqueue enqueue_many consume next cancel ack release nack create_queue delete_queue
+    logs enqueue enqueue_many consume next cancel ack release nack extend create_queue delete_queue
     list_queues get_stats set_config get_config list_config redrive explain pause_queue
     resume_queue pause_key resume_key purge create_api_key revoke_api_key list_api_keys set_acl
     get_acl"""

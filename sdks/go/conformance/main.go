@@ -31,6 +31,8 @@ type request struct {
 	IDs       []string `json:"ids"`
 	Error     string
 	Prefetch  int
+	Heartbeat bool
+	ExtendMs  int `json:"visibility_ms"`
 	Max       int
 	TimeoutMs int    `json:"timeout_ms"`
 	Trace     string `json:"traceparent"`

@@ -221,6 +221,9 @@ func (a *adapter) consume(ctx context.Context, c *fila.Client, r *request) (obje
 	if r.Prefetch > 0 {
 		opts = append(opts, fila.WithPrefetch(r.Prefetch))
 	}
+	if r.Heartbeat {
+		opts = append(opts, fila.WithHeartbeat())
+	}
 	// An abort concerns subscribing; the subscription lives on after this request.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
@@ -318,6 +321,8 @@ func (a *adapter) settle(ctx context.Context, r *request) (object, error) {
 			err = c.Ack(ctx, r.Queue, r.IDs[0])
 		case "nack":
 			err = c.Nack(ctx, r.Queue, r.IDs[0], r.Error)
+		case "extend":
+			err = c.Extend(ctx, r.Queue, r.IDs[0], r.visibility())
 		default:
 			err = c.Release(ctx, r.Queue, r.IDs[0])
 		}
@@ -327,12 +332,16 @@ func (a *adapter) settle(ctx context.Context, r *request) (object, error) {
 			err = c.AckMany(ctx, r.Queue, r.IDs)
 		case "nack":
 			err = c.NackMany(ctx, r.Queue, r.IDs, r.Error)
+		case "extend":
+			err = c.ExtendMany(ctx, r.Queue, r.IDs, r.visibility())
 		default:
 			err = c.ReleaseMany(ctx, r.Queue, r.IDs)
 		}
 	}
 	return results(len(r.IDs), err), nil
 }
+
+func (r *request) visibility() time.Duration { return time.Duration(r.ExtendMs) * time.Millisecond }
 
 func (a *adapter) settleMessages(ctx context.Context, r *request) (object, error) {
 	c, err := a.consumer(r.Consumer)
@@ -344,7 +353,9 @@ func (a *adapter) settleMessages(ctx context.Context, r *request) (object, error
 	for i, id := range r.IDs {
 		c.mu.Lock()
 		m := c.held[id]
-		delete(c.held, id)
+		if r.Op != "extend" {
+			delete(c.held, id)
+		}
 		c.mu.Unlock()
 		if m == nil {
 			return nil, fmt.Errorf("consumer %q does not hold %q", r.Consumer, id)
@@ -357,6 +368,8 @@ func (a *adapter) settleMessages(ctx context.Context, r *request) (object, error
 				errs[i] = m.Ack(ctx)
 			case "nack":
 				errs[i] = m.Nack(ctx, r.Error)
+			case "extend":
+				errs[i] = m.Extend(ctx, r.visibility())
 			default:
 				errs[i] = m.Release(ctx)
 			}

@@ -53,7 +53,7 @@ func (a *adapter) do(ctx context.Context, r *request) (object, error) {
 			err = c.Close()
 		}
 		return object{}, err
-	case "ack", "nack", "release":
+	case "ack", "nack", "release", "extend":
 		return a.settle(ctx, r)
 	}
 	c, err := a.client(r.Client)

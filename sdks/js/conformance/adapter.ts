@@ -15,6 +15,7 @@ import {
   type Message,
   type NewMessage,
   type Permission,
+  type SettleResult,
 } from '../src/index.js';
 import { InvalidBodyError } from '../src/wire/index.js';
 import { CODEC } from './codec.js';
@@ -110,6 +111,7 @@ const OPERATIONS: Record<string, Operation> = {
   consume: async (values, signal) => {
     const consumer = clientOf(values).consume(values.text('queue'), {
       prefetch: values.optional('prefetch'),
+      heartbeat: values.optional('heartbeat'),
     });
     subscriptions.set(values.text('consumer'), { consumer, held: new Map() });
     await consumer.ready({ signal });
@@ -141,6 +143,7 @@ const OPERATIONS: Record<string, Operation> = {
   ack: (values, signal) => settle(values, signal, 'ack'),
   nack: (values, signal) => settle(values, signal, 'nack'),
   release: (values, signal) => settle(values, signal, 'release'),
+  extend: async (values, signal) => ({ results: await extend(values, signal) }),
 
   create_queue: async (values, signal) => ({
     queue_id: await clientOf(values).createQueue(values.text('queue'), {
@@ -245,6 +248,23 @@ async function settle(
   return { results };
 }
 
+function extend(values: Values, signal: AbortSignal): Promise<object[]> {
+  const ids = values.optional<string[]>('ids') ?? [];
+  const visibilityMs = values.number('visibility_ms');
+  if (!values.has('consumer')) {
+    const call = clientOf(values).extendMany(values.text('queue'), ids, visibilityMs, { signal });
+    return call.then((results) => results.map(shownResult));
+  }
+  const { held } = subscriptionOf(values);
+  return Promise.all(
+    ids.map((id) => {
+      const message = held.get(id);
+      if (message === undefined) throw new Error(`the consumer did not hand out ${id}`);
+      return resultOf(message.extend(visibilityMs, { signal }));
+    }),
+  );
+}
+
 /** By the methods of the messages themselves. */
 function settleHeld(
   { held }: Subscription,
@@ -286,7 +306,11 @@ async function settleById(
     verb === 'nack'
       ? await client.nackMany(queue, ids, error, { signal })
       : await client[`${verb}Many`](queue, ids, { signal });
-  return results.map((one) => (one.error === undefined ? {} : { error: errorOf(one.error) }));
+  return results.map(shownResult);
+}
+
+function shownResult({ error }: SettleResult): object {
+  return error === undefined ? {} : { error: errorOf(error) };
 }
 
 async function resultOf(call: Promise<void>): Promise<object> {

@@ -60,8 +60,8 @@ module Conformance
     end
 
     def op_consume(request)
-      prefetch = request["prefetch"] ? { prefetch: request["prefetch"] } : {}
-      @consumers[request["consumer"]] = client(request).subscribe(queue: request["queue"], **prefetch)
+      given = %w[prefetch heartbeat].filter_map { |name| [name.to_sym, request[name]] if request.key?(name) }.to_h
+      @consumers[request["consumer"]] = client(request).subscribe(queue: request["queue"], **given)
       @held[request["consumer"]] = {}
       {}
     end
@@ -97,6 +97,18 @@ module Conformance
     def op_nack(request) = settle(request, :nack, request.fetch("error", ""))
 
     def op_release(request) = settle(request, :release)
+
+    def op_extend(request)
+      visibility = request["visibility_ms"].zero? ? nil : request["visibility_ms"] / 1000.0
+      ids = request["ids"]
+      held = @held[request["consumer"]]
+      return { results: settle_held(held.values_at(*ids), :extend_lease, [visibility]) } if held
+
+      fields = { queue: request["queue"], visibility: visibility }
+      return { results: settle_many(client(request), :extend, ids, fields) } if ids.size > 1
+
+      { results: [outcome { client(request).extend_lease(id: ids.first, **fields) }] }
+    end
 
     # Administration.
 

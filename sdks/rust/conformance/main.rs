@@ -122,7 +122,7 @@ impl Adapter {
                 self.consumer(r)?.handle.cancel();
                 Ok(json!({}))
             }
-            "ack" | "nack" | "release" => self.settle(r).await,
+            "ack" | "nack" | "release" | "extend" => self.settle(r).await,
             _ => self.call(r).await,
         }
     }

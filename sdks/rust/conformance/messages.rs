@@ -97,6 +97,9 @@ impl Adapter {
         if let Some(prefetch) = r["prefetch"].as_u64().filter(|n| *n > 0) {
             options = options.with_prefetch(prefetch as u32);
         }
+        if r["heartbeat"] == true {
+            options = options.with_heartbeat();
+        }
         let stream = client.consume_with_options(text(r, "queue"), options).await?;
         let handle = stream.handle();
         let stream = tokio::sync::Mutex::new(Receiving { stream, failure: None });
@@ -141,9 +144,11 @@ impl Adapter {
         let results = match (text(r, "op"), ids.as_slice()) {
             ("ack", [id]) => vec![client.ack(queue, id).await],
             ("nack", [id]) => vec![client.nack(queue, id, reason).await],
+            ("extend", [id]) => vec![client.extend(queue, id, visibility(r)).await],
             (_, [id]) => vec![client.release(queue, id).await],
             ("ack", ids) => client.ack_many(queue, ids).await,
             ("nack", ids) => client.nack_many(queue, ids, reason).await,
+            ("extend", ids) => client.extend_many(queue, ids, visibility(r)).await,
             (_, ids) => client.release_many(queue, ids).await,
         };
         Ok(outcomes(results.into_iter().map(|result| result.map(|()| json!({})))))
@@ -153,13 +158,18 @@ impl Adapter {
         let consumer = self.consumer(r)?;
         let mut settling = Vec::new();
         for id in ids {
-            let held = consumer.held.lock().unwrap().remove(*id);
+            let held = match text(r, "op") {
+                "extend" => consumer.held.lock().unwrap().get(*id).cloned(),
+                _ => consumer.held.lock().unwrap().remove(*id),
+            };
             let message = held.ok_or_else(|| format!("the consumer does not hold {id:?}"))?;
+            let longer = visibility(r);
             let (op, reason) = (text(r, "op").to_owned(), text(r, "error").to_owned());
             settling.push(tokio::spawn(async move {
                 match op.as_str() {
                     "ack" => message.ack().await,
                     "nack" => message.nack(&reason).await,
+                    "extend" => message.extend(longer).await,
                     _ => message.release().await,
                 }
             }));
@@ -170,6 +180,11 @@ impl Adapter {
         }
         Ok(outcomes(results.into_iter()))
     }
+}
+
+/// What `extend` asks for; none for the queue's timeout.
+fn visibility(r: &Value) -> Option<Duration> {
+    millis(r, "visibility_ms").filter(|time| !time.is_zero())
 }
 
 fn outcomes(results: impl Iterator<Item = Result<Value, Error>>) -> Value {

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 
 # The signatures in sig/ and the code say the same: every public method is in both, with the same keywords.
 class SignaturesTest < FilaTest
-  INTERNAL = %i[settle_message settle_soon extend_held in_loop announce link read settled! inspect to_s].freeze
+  INTERNAL = %i[settle_message settle_soon extend_held in_loop announce link read settled! working inspect to_s].freeze
   CLASSES = [Fila::Client, Fila::Consumer, Fila::Pool, Fila::Message, Fila::EnqueueResult, Fila::Receipt].freeze
 
   def test_every_public_method_has_a_signature_and_every_signature_a_method

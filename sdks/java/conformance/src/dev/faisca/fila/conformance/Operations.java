@@ -77,7 +77,7 @@ final class Operations {
             case "cancel":
                 reading(request).consumer().close();
                 return Map.of();
-            case "ack", "nack", "release":
+            case "ack", "nack", "release", "extend":
                 return request.get("consumer") != null ? settleMessages(op, request) : settle(op, request);
             default:
                 return Administration.run(async(request), op, request);
@@ -173,6 +173,7 @@ final class Operations {
         if (request.get("prefetch") != null) {
             options = options.withPrefetch(((Long) request.get("prefetch")).intValue());
         }
+        options = options.withHeartbeat(Boolean.TRUE.equals(request.get("heartbeat")));
         FilaConsumer consumer = client(request).consume((String) request.get("queue"), options);
         consumers.put((String) request.get("consumer"), new Reading(consumer, new ConcurrentHashMap<>()));
         return Map.of();
@@ -215,12 +216,14 @@ final class Operations {
             return results(List.of(switch (op) {
                 case "ack" -> client.ack(queue, id);
                 case "nack" -> client.nack(queue, id, error);
+                case "extend" -> CompletableFuture.runAsync(() -> client(request).extend(queue, id, visibility(request)));
                 default -> client.release(queue, id);
             }));
         }
         CompletableFuture<List<SettleResult>> settled = switch (op) {
             case "ack" -> client.ackMany(queue, ids);
             case "nack" -> client.nackMany(queue, ids, error);
+            case "extend" -> client.extendMany(queue, ids, visibility(request));
             default -> client.releaseMany(queue, ids);
         };
         return settled.thenApply(results -> Map.of("results", results.stream()
@@ -232,14 +235,19 @@ final class Operations {
         Reading reading = reading(request);
         List<CompletableFuture<Void>> settled = new ArrayList<>();
         for (String id : Values.strings(request.get("ids"))) {
-            Message message = reading.messages().remove(id);
+            Message message = op.equals("extend") ? reading.messages().get(id) : reading.messages().remove(id);
             settled.add(switch (op) {
                 case "ack" -> message.ackAsync();
                 case "nack" -> message.nackAsync((String) request.getOrDefault("error", ""));
+                case "extend" -> CompletableFuture.runAsync(() -> message.extend(visibility(request)));
                 default -> message.releaseAsync();
             });
         }
         return results(settled);
+    }
+
+    private static Duration visibility(Map<String, Object> request) {
+        return millis(request, "visibility_ms", 0);
     }
 
     /** One entry for each settlement, in order. */
