@@ -59,6 +59,21 @@ def test_an_acl_is_set_and_shown(guarded: str, run: Callable[..., Result]) -> No
     assert "key does not have admin permission" in run("auth", "list", "--api-key", token).err
 
 
+def test_single_permissions_are_given_and_taken(guarded: str, run: Callable[..., Result]) -> None:
+    key_id = run("auth", "create", "single", "--json").document["key_id"]
+    run("auth", "acl", "set", key_id, "produce:orders")
+    assert run("auth", "acl", "add", key_id, "consume:orders", "produce:orders").code == 0
+    assert run("auth", "acl", "get", key_id).out == (
+        "Permissions:\n  produce:orders\n  consume:orders\n"
+    )
+    again = run("auth", "acl", "add", key_id, "consume:orders")
+    assert "has these permissions already" in again.out
+    assert run("auth", "acl", "remove", key_id, "produce:orders").code == 0
+    assert run("auth", "acl", "get", key_id).out == "Permissions:\n  consume:orders\n"
+    gone = run("auth", "acl", "remove", key_id, "produce:orders")
+    assert (gone.code, "has no permission produce:orders" in gone.err) == (1, True)
+
+
 def test_a_key_is_named_and_expires_by_options_too(
     guarded: str, run: Callable[..., Result]
 ) -> None:

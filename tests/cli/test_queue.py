@@ -85,6 +85,7 @@ def test_inspecting_a_queue_shows_counts_and_both_tables(fila):
         "Active fairness keys: 2",
         "Active consumers: 0",
         "Quantum: 1",
+        "Settings: version 1",
         "",
         "KEY     PENDING  DEFICIT  WEIGHT",
         "acme          3        0       2",
@@ -98,7 +99,7 @@ def test_inspecting_a_queue_shows_counts_and_both_tables(fila):
 def test_inspecting_an_empty_queue_keeps_its_form(fila, queue):
     lines = fila("queue", "inspect", queue).out.splitlines()
     assert lines[:2] == [f"Queue: {queue}", "Depth: 0"]
-    assert lines[6:] == ["", "KEY  PENDING  DEFICIT  WEIGHT", "", "KEY  TOKENS  RATE/S  BURST"]
+    assert lines[7:] == ["", "KEY  PENDING  DEFICIT  WEIGHT", "", "KEY  TOKENS  RATE/S  BURST"]
 
 
 def test_inspect_as_json(fila):
@@ -116,6 +117,7 @@ def test_inspect_as_json(fila):
         "paused": None,
         "paused_keys": {},
         "batches": [],
+        "version": 1,
     }
 
 

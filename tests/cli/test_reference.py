@@ -55,6 +55,8 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, tm
         "auth create": ("other",),
         "auth list": (),
         "auth acl set": (made, "produce:listed"),
+        "auth acl add": (made, "consume:listed", "admin:listed"),
+        "auth acl remove": (made, "admin:listed"),
         "auth acl get": (made,),
         "auth revoke": (made,),
         "context set": ("described", "--addr", "localhost:1"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from fila.cli import connection
 from fila.cli.durations import seconds
-from fila.cli.failure import usage
+from fila.cli.failure import Failure, usage
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import moment, say, say_json, shown, table
 
@@ -83,10 +83,26 @@ def add_parser(subparsers: Subparsers) -> None:
         default=[],
         help="the same, as an option; may be repeated",
     )
+    for verb, summary, example in (
+        ("add", "give a key permissions it does not have", "produce:orders 'consume:orders.*'"),
+        ("remove", "take permissions from a key", "consume:orders.dlq"),
+    ):
+        change = command(
+            acl,
+            verb,
+            summary,
+            about=f"{summary[0].upper()}{summary[1:]}; the others stay. It reads the list and\n"
+            "writes it again: of two who do so at the same moment the later one wins.",
+            examples=f"  fila auth acl {verb} 3f2a… {example}",
+        )
+        change.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
+        change.add_argument(
+            "permissions", metavar="KIND:PATTERN", nargs="+", help="for example produce:orders"
+        )
     get = command(acl, "get", "show what a key may do", examples="  fila auth acl get 3f2a…")
     get.add_argument("key_id", metavar="KEY_ID", help="as `fila auth list` shows it")
     acl.dest = "acl_verb"  # the outer verb is "acl"
-    acl.help = "set or get"
+    acl.help = "set, add, remove or get"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if args.verb == "revoke":
         return _revoke(args)
+    if args.acl_verb in ("add", "remove"):
+        return _change_acl(args)
     return _set_acl(args) if args.acl_verb == "set" else _get_acl(args)
 
 
@@ -152,6 +170,31 @@ def _set_acl(args: argparse.Namespace) -> int:
         client.set_acl(args.key_id, permissions)
     if args.json:
         say_json({"key_id": args.key_id, "permissions": _documents(permissions)})
+    else:
+        say(f"ACL updated for key {shown(args.key_id)}")
+    return 0
+
+
+def _change_acl(args: argparse.Namespace) -> int:
+    named = [_permission(text) for text in args.permissions]
+    with connection.open_client(args) as client:
+        before = [(kind, pattern) for kind, pattern in client.get_acl(args.key_id).permissions]
+        if args.acl_verb == "add":
+            after = list(dict.fromkeys([*before, *named]))
+        else:
+            for kind, pattern in named:
+                if (kind, pattern) not in before:
+                    raise Failure(
+                        f"key {args.key_id} has no permission {kind}:{pattern}",
+                        f"`fila auth acl get {args.key_id}` shows those it has",
+                    )
+            after = [one for one in before if one not in named]
+        if after != before:
+            client.set_acl(args.key_id, after)
+    if args.json:
+        say_json({"key_id": args.key_id, "permissions": _documents(after)})
+    elif after == before:
+        say(f"Key {shown(args.key_id)} has these permissions already")
     else:
         say(f"ACL updated for key {shown(args.key_id)}")
     return 0

@@ -115,6 +115,7 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".messages",
         ".age_s",
         ".ends_in_s",
+        "version",
     ),
     "queue pause": ("queue", "paused"),
     "queue resume": ("queue", "paused"),
@@ -179,6 +180,8 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "auth list": ("keys[].key_id", ".name", ".created_at_ms", ".expires_at_ms", ".is_superadmin"),
     "auth revoke": ("key_id", "revoked"),
     "auth acl set": ("key_id", "permissions[].kind", ".pattern"),
+    "auth acl add": ("key_id", "permissions[].kind", ".pattern"),
+    "auth acl remove": ("key_id", "permissions[].kind", ".pattern"),
     "auth acl get": ("key_id", "is_superadmin", "permissions[].kind", ".pattern"),
     "context list": (
         "current",

@@ -47,11 +47,18 @@ def of_queues(client: FilaClient) -> Standing:
     )
 
 
-def pauses_of(client: FilaClient, queue: str) -> tuple[Pause | None, dict[str, Pause]]:
-    """A queue's own pause, and those of its keys."""
+class OfQueue(NamedTuple):
+    """A queue's own pause, and those of its keys; which version its settings have."""
+
+    paused: Pause | None
+    paused_keys: dict[str, Pause]
+    version: int | None  # None: not told
+
+
+def of_queue(client: FilaClient, queue: str) -> OfQueue:
     found = _explain(client, queue)
     keys = {one["key"]: one["paused"] for one in found.get("keys", []) if one["paused"] is not None}
-    return found.get("paused"), keys
+    return OfQueue(found.get("paused"), keys, found.get("version"))
 
 
 def pause_lines(what: str, pauses: dict[str, Pause]) -> str:

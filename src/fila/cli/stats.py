@@ -82,12 +82,13 @@ def show_one(args: argparse.Namespace, queue: str) -> int:
     with connection.open_client(args) as client:
         found = client.get_stats(queue)
         streams = _streams(client, queue)
-        paused, paused_keys = standing.pauses_of(client, queue)
+        paused, paused_keys, version = standing.of_queue(client, queue)
     if args.json:
         stopped = {"paused": paused, "paused_keys": paused_keys}
-        say_json({**_document(queue, found), **stopped, "batches": streams})
+        document = {**_document(queue, found), **stopped, "batches": streams}
+        say_json({**document, "version": version})
     else:
-        say(_text(queue, found))
+        say(_text(queue, found, version))
         stops = [standing.pause_lines("Queue", {queue: paused} if paused else {})]
         stops.append(standing.pause_lines("Key", paused_keys))
         if any(stops):
@@ -146,7 +147,7 @@ def summary_document(queue: QueueSummary, stands: standing.Standing) -> dict[str
     }
 
 
-def _text(queue: str, found: QueueStats) -> str:
+def _text(queue: str, found: QueueStats, version: int | None) -> str:
     fairness_keys = table(
         ("KEY", "PENDING", "DEFICIT", "WEIGHT"),
         [(one.key, one.pending, one.deficit, one.weight) for one in found.fairness_keys],
@@ -155,6 +156,7 @@ def _text(queue: str, found: QueueStats) -> str:
         ("KEY", "TOKENS", "RATE/S", "BURST"),
         [(one.key, one.tokens, one.rate_per_second, one.burst) for one in found.throttle_keys],
     )
+    told = f"Settings: version {version}\n" if version is not None else ""
     return (
         f"Queue: {shown(queue)}\n"
         f"Depth: {found.depth}\n"
@@ -162,6 +164,7 @@ def _text(queue: str, found: QueueStats) -> str:
         f"Active fairness keys: {found.active_fairness_keys}\n"
         f"Active consumers: {found.active_consumers}\n"
         f"Quantum: {found.quantum}\n"
+        f"{told}"
         f"\n{fairness_keys}\n"
         f"\n{throttle_keys}"
     )
