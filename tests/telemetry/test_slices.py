@@ -20,6 +20,7 @@ from fila.edges.http.connection import PART_BYTES, HttpConnection, HttpLimits
 from fila.edges.http.message import Request, Response
 from fila.edges.http.overview import Sees, overview
 from fila.edges.http.views import SLICE_LANES, Views
+from fila.edges.inbound import Inbound
 from fila.edges.outbound import Outbound
 from fila.server.collector import collect_little
 from fila.telemetry import pulse as beating
@@ -205,6 +206,7 @@ def test_a_large_answer_is_written_in_parts_and_what_waits_counts_as_unsent(whol
             lambda _: None,
             Failures(),
             Outbound(),
+            Inbound(),
         )
         transport = _Transport()
         connection.connection_made(cast(asyncio.BaseTransport, transport))

@@ -211,7 +211,11 @@ class Watch:
         self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)
         self._http = HttpListener(
-            self._site.serve, limits, listener.port.failures, listener.port.outbound
+            self._site.serve,
+            limits,
+            listener.port.failures,
+            listener.port.outbound,
+            listener.port.inbound,
         )
 
     async def _scrape(self) -> tuple[tuple[bytes, ...], str]:

@@ -17,6 +17,7 @@ import h11
 from fila.edges import failures
 from fila.edges.failures import Failures
 from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
+from fila.edges.inbound import TOO_MUCH, Inbound
 from fila.edges.outbound import SLOW_BYTES, Outbound
 
 log = logging.getLogger("fila.http")
@@ -24,7 +25,8 @@ log = logging.getLogger("fila.http")
 Serve = Callable[[Request], Awaitable[Response | EventStream]]
 
 PART_BYTES: Final = 256 * 1024  # of a large answer, written at a time
-_SECURITY: Final[Fields] = (
+# Headers of answers that browsers get.
+PAGES: Final[Fields] = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
     ("Referrer-Policy", "no-referrer"),
@@ -45,6 +47,7 @@ class HttpLimits(NamedTuple):
     request_s: float = 10.0  # from its first byte, or the connection's start, to its last
     idle_s: float = 30.0  # between requests
     stuck_s: float = 30.0  # a client that takes nothing of its answer
+    half_closed: bool = True  # whether who has said its last word is still answered
     connections_max: int = 256
     streams_max: int = 64
 
@@ -59,6 +62,8 @@ class HttpConnection(asyncio.Protocol):
         closed: Callable[[HttpConnection], None],
         failed: Failures,
         outbound: Outbound,
+        inbound: Inbound,
+        always: Fields = PAGES,
     ) -> None:
         self._serve = serve
         self._limits = limits
@@ -67,6 +72,10 @@ class HttpConnection(asyncio.Protocol):
         self._closed = closed
         self._failures = failed
         self._outbound = outbound
+        self._inbound = inbound
+        self._always = always  # headers of every answer
+        self._counted = 0  # bytes of a body that has not arrived whole, counted with all others …
+        self._kept = 0  # … and of one that has, until it is answered
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
         self._request: h11.Request | None = None
@@ -110,7 +119,7 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._half_closed = True
         # An answer is still to go out; a stream has no end, so its client is simply gone.
-        return self._task is not None and not self._streaming
+        return self._task is not None and not self._streaming and self._limits.half_closed
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -130,6 +139,7 @@ class HttpConnection(asyncio.Protocol):
             self._task.cancel()
         self._transport = None
         self._outbound.hold(self, 0)
+        self._keep(0)
         self._closed(self)
 
     def shut_down(self) -> None:
@@ -151,6 +161,22 @@ class HttpConnection(asyncio.Protocol):
         written = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return written + self._unwritten
 
+    def make_room(self) -> None:
+        """Others need the room, and its request does not arrive."""
+        self._refuse(HttpError(503, "ChannelFull", TOO_MUCH, (("Retry-After", "1"),)))
+
+    def _count(self, size: int) -> None:
+        before, self._counted = self._counted, size
+        self._inbound.count(self, before, size)
+
+    def _keep(self, size: int) -> None:
+        """A body has arrived whole, or is no longer needed."""
+        if self._counted:
+            self._count(0)
+        change, self._kept = size - self._kept, size
+        if change:
+            self._inbound.keep(change)
+
     def give_up(self) -> None:
         """Others need the room."""
         self._abort()
@@ -169,6 +195,7 @@ class HttpConnection(asyncio.Protocol):
                     if len(self._body) > self._limits.body_bytes_max:
                         limit = self._limits.body_bytes_max
                         raise HttpError(413, "TooLarge", f"a body may have {limit} bytes")
+                    self._count(len(self._body))
                 elif isinstance(event, h11.EndOfMessage):
                     self._begin()
                     return
@@ -207,7 +234,11 @@ class HttpConnection(asyncio.Protocol):
             self._timer.cancel()
         head = self._request
         assert head is not None and self._transport is not None
+        if self._transport.is_closing():  # it had to make room for others
+            return
         request = self._parse(head)
+        self._keep(len(self._body))
+        self._body.clear()
         self._used(self)
         self._task = self._loop.create_task(self._answer(request))
 
@@ -233,6 +264,7 @@ class HttpConnection(asyncio.Protocol):
             bytes(self._body),
             self._peer(),
             self._transport.get_extra_info("ssl_object") is not None,
+            head.target.decode("latin-1"),
         )
 
     async def _answer(self, request: Request) -> None:
@@ -247,6 +279,7 @@ class HttpConnection(asyncio.Protocol):
                     await asyncio.sleep(0)
                 await self._writable.wait()
             self._task = None
+            self._keep(0)
             self._next()
         except (asyncio.CancelledError, h11.LocalProtocolError):
             self._close()
@@ -280,7 +313,7 @@ class HttpConnection(asyncio.Protocol):
             ("Content-Type", response.content_type),
             ("Content-Length", str(size)),
             *response.headers,
-            *_SECURITY,
+            *self._always,
         ]
         send = self._h11.send
         out = send(h11.Response(status_code=response.status, headers=headers)) or b""
@@ -307,7 +340,7 @@ class HttpConnection(asyncio.Protocol):
             ("Cache-Control", "no-store"),
             ("X-Accel-Buffering", "no"),
             ("Connection", "close"),
-            *_SECURITY,
+            *self._always,
         ]
         self._streaming = True
         try:

@@ -9,7 +9,9 @@ from typing import cast
 
 from fila.edges.failures import Failures
 from fila.edges.handshake import PortTls, TlsServer
-from fila.edges.http.connection import HttpConnection, HttpLimits, Serve
+from fila.edges.http.connection import PAGES, HttpConnection, HttpLimits, Serve
+from fila.edges.http.message import Fields
+from fila.edges.inbound import Inbound
 from fila.edges.outbound import Outbound
 
 log = logging.getLogger("fila.http")
@@ -22,10 +24,18 @@ _FULL = (
 
 class HttpListener:
     def __init__(
-        self, serve: Serve, limits: HttpLimits, failures: Failures, outbound: Outbound
+        self,
+        serve: Serve,
+        limits: HttpLimits,
+        failures: Failures,
+        outbound: Outbound,
+        inbound: Inbound,
+        always: Fields = PAGES,
     ) -> None:
         self._serve = serve
         self._outbound = outbound
+        self._inbound = inbound
+        self._always = always
         self._failures = failures
         self._limits = limits
         self._loop = asyncio.get_running_loop()
@@ -72,6 +82,8 @@ class HttpListener:
             self._closed,
             self._failures,
             self._outbound,
+            self._inbound,
+            self._always,
         )
 
     def _make_room(self) -> bool:

@@ -20,6 +20,7 @@ class Request(NamedTuple):
     body: bytes
     peer: str  # address without port
     secure: bool
+    target: str = ""  # path and query as they came
 
     def one(self, name: str, default: str = "") -> str:
         """A query parameter; the first if it is given more than once."""
