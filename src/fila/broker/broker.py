@@ -220,12 +220,14 @@ class Broker(Turns):
             return self.set_apart(error)
         return self._turn.apply(command)
 
-    def consume(self, queue: str, connection: int, sink: Sink, prefetch: int) -> str | Rejection:
+    def consume(
+        self, queue: str, connection: int, sink: Sink, prefetch: int, prefetch_bytes: int = 0
+    ) -> str | Rejection:
         """Open a consumer; deliveries to `sink` begin with this turn's end. Returns its id."""
         self.begin()
         self._consumers += 1
         consumer = f"c{connection}-{self._consumers}"
-        reply = self._turn.apply(Consume(queue, consumer, connection, prefetch))
+        reply = self._turn.apply(Consume(queue, consumer, connection, prefetch, prefetch_bytes))
         if isinstance(reply, Rejection):
             return reply
         self._outbox.sinks[consumer] = sink
@@ -241,6 +243,16 @@ class Broker(Turns):
         if not self._stopped:
             self.begin()
             self._turn.apply(Leave(queue, consumer, release))
+
+    def depart(self, queue: str, consumer: str) -> None:
+        """End one consumer; what it holds stays leased, and what turns before this one gave it
+        still reaches its sink."""
+        self.begin()
+        self._turn.apply(Leave(queue, consumer))
+        self.after_commit(partial(self._forget, consumer))
+
+    def _forget(self, consumer: str) -> None:
+        self._outbox.sinks.pop(consumer, None)
 
     def hold(self, queue: str, consumer: str, held: bool) -> None:
         """Hand a consumer nothing more while its client does not take what it has."""

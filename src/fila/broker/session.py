@@ -117,9 +117,13 @@ class Session:
             if attempts.may_tell(wait_ms, now_ms):
                 self.refused("connect", identity)
             return identity
+        self.welcome(identity)
+        return None
+
+    def welcome(self, identity: Identity) -> None:
+        """The caller is known: it was admitted, here or by another sign than its key."""
         self.identity = identity
         self._watch_expiry()
-        return None
 
     def recheck(self) -> bool:
         """Expel a caller whose key is gone; end consumers it may no longer have. Whether it may
@@ -237,11 +241,13 @@ class Session:
         """Whether the client has taken nearly all it was sent."""
         return self._connection.takes_more()
 
-    def consume(self, queue: str, prefetch: int) -> str | Rejection:
+    def consume(self, queue: str, prefetch: int, prefetch_bytes: int = 0) -> str | Rejection:
         refused = self.may_consume(queue)
         if refused is not None:
             return refused
-        consumer = self.broker.consume(queue, self.number, self._connection, prefetch)
+        consumer = self.broker.consume(
+            queue, self.number, self._connection, prefetch, prefetch_bytes
+        )
         if not isinstance(consumer, Rejection):
             self._consumers[consumer] = queue
             if self._held:
@@ -275,6 +281,15 @@ class Session:
         if queue is not None:
             self.broker.leave(queue, consumer, release=False)
             self._left.add(queue)
+
+    def depart(self, consumer: str) -> bool:
+        """The same, but what is on its way to it still arrives, before the turn is committed.
+        Whether it was there."""
+        queue = self._consumers.pop(consumer, None)
+        if queue is not None:
+            self.broker.depart(queue, consumer)
+            self._left.add(queue)
+        return queue is not None
 
     def leave_all(self, release: bool) -> None:
         self.leases.withdraw_all()

@@ -11,6 +11,7 @@ from fila.cli.durations import seconds
 from fila.cli.failure import Failure, usage
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import moment, say, say_json, shown, table
+from fila.wire import signing
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -32,11 +33,17 @@ def add_parser(subparsers: Subparsers) -> None:
         "make an API key; its token is shown this once",
         examples="  fila auth create billing --expires-in 30d\n"
         "  fila auth create ops --superadmin\n"
+        "  fila auth create worker --sqs\n"
         "  fila auth create --name billing --expires-at 1790000000000",
     )
     create.add_argument("name", metavar="NAME", nargs="?", help="whose key it is")
     create.add_argument("--name", dest="named", metavar="NAME", help="the same, as an option")
     create.add_argument("--superadmin", action="store_true", help="it may do everything")
+    create.add_argument(
+        "--sqs",
+        action="store_true",
+        help="show the key as SQS clients need it, too: access key id and secret access key",
+    )
     create.add_argument(
         "--expires-in", metavar="TIME", type=seconds, help="for example 90s, 15m, 12h, 30d"
     )
@@ -122,10 +129,17 @@ def _create(args: argparse.Namespace) -> int:
     expires_ms = _expiry_ms(args)
     with connection.open_client(args) as client:
         key = client.create_api_key(name, expires_at_ms=expires_ms, is_superadmin=args.superadmin)
+    pair: dict[str, str] = {}
+    if args.sqs:
+        secret = signing.secret_access_key(signing.digest_of(key.key))
+        pair = {
+            "aws_access_key_id": signing.access_key_id(key.key_id),
+            "aws_secret_access_key": secret,
+        }
     if args.json:
         say_json(
             {"key_id": key.key_id, "token": key.key, "name": name,
-             "is_superadmin": key.is_superadmin, "expires_at_ms": expires_ms}
+             "is_superadmin": key.is_superadmin, "expires_at_ms": expires_ms, **pair}
         )  # fmt: skip
         return 0
     say(f'Created API key "{shown(name)}"')
@@ -133,6 +147,8 @@ def _create(args: argparse.Namespace) -> int:
     say(f"Token      : {key.key}")
     if key.is_superadmin:
         say("Superadmin : yes")
+    for field, value in pair.items():
+        say(f"{field} = {value}")
     say("Keep the token: it is not shown again.")
     return 0
 

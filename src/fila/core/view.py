@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fila.core import browse, explain, figures, stats, versions
 from fila.core.browse import Range, Snapshot
 from fila.core.command import UpdateQueue
+from fila.core.entry import id_of
 from fila.core.explain import Document, Explaining
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
@@ -67,6 +68,11 @@ class View:
         """How long a lease of the queue lasts; 0: there is no such queue."""
         found = self._state.queues.get(queue)
         return found.visibility_ms if found is not None else 0
+
+    def queue_number(self, queue: str) -> int:
+        """0: there is no such queue."""
+        found = self._state.queues.get(queue)
+        return found.number if found is not None else 0
 
     def queue_numbers(self) -> dict[str, int]:
         """Of a queue that was deleted and made again the number is another."""
@@ -161,6 +167,15 @@ class View:
             return [0] * len(ids)
         leased = queue.leased
         return [leased[id][3] if id in leased else 0 for id in ids]
+
+    def leased_under(self, name: str, keys: list[bytes]) -> list[bool]:
+        """Whether each of these message keys is leased. A message that failed gets another key, so
+        a key names one delivery, and those that were handed back without one."""
+        queue = self._state.queues.get(name)
+        if queue is None:
+            return [False] * len(keys)
+        found = [queue.leased.get(id_of(key)) for key in keys]
+        return [one is not None and one[2] == key for key, one in zip(keys, found, strict=True)]
 
     def stats_in_steps(self, name: str, keys_max: int) -> Reading | Rejection:
         """A queue in detail."""

@@ -61,7 +61,16 @@ class Guard:
             return Rejection(UNAUTHORIZED, "the API key is not valid")
         if key.expired(now_ms):
             return Rejection(UNAUTHORIZED, "the API key has expired")
-        return Identity(key.id, key.superadmin, f'key {key.id} "{key.name}"')
+        return _identity(key)
+
+    def admit_key(self, key_id: str, now_ms: int) -> Identity | Rejection:
+        """Let a caller in who has shown otherwise that it has this key: by a signature."""
+        key = self.keyring.get(key_id)
+        if key is None:
+            return Rejection(UNAUTHORIZED, "the API key is not valid")
+        if key.expired(now_ms):
+            return Rejection(UNAUTHORIZED, "the API key has expired")
+        return _identity(key)
 
     def still_valid(self, identity: Identity, now_ms: int) -> Rejection | None:
         """Why an admitted caller is no longer welcome, if so."""
@@ -157,3 +166,7 @@ class Guard:
 
     def _grants(self, identity: Identity) -> Grants:
         return self.keyring.grants(identity.key_id)
+
+
+def _identity(key: ApiKey) -> Identity:
+    return Identity(key.id, key.superadmin, f'key {key.id} "{key.name}"')

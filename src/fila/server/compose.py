@@ -46,6 +46,7 @@ from fila.server.flusher import Flusher
 from fila.server.key_warnings import report_keys
 from fila.server.limits import limits
 from fila.server.settings import Settings
+from fila.server.sqs_door import SqsDoor
 from fila.server.watch import Watch
 from fila.storage.committer import Committer, OsCommitter
 from fila.storage.contract import Store, StoreDamagedError, StoreError
@@ -148,7 +149,12 @@ class Node:
             http2_limits(settings),
             connections_allowed(settings.server.max_connections),
         )
-        sessions.limits = lambda: limits(settings, self.broker, self._listener, self._journal)
+        self._sqs: SqsDoor | None = None
+        if settings.sqs.listen_addr:
+            self._sqs = SqsDoor(settings.sqs, sessions, self._listener.port)
+        sessions.limits = lambda: limits(
+            settings, self.broker, self._listener, self._journal, self._sqs
+        )
         if self._watch is not None:
             journal = self._journal.status if self._journal is not None else None
             certificate = self._certificate if settings.tls.cert_file else None
@@ -164,6 +170,7 @@ class Node:
                 refusals,
             )
         self.http_address: tuple[str, int] | None = None
+        self.sqs_address: tuple[str, int] | None = None
 
     def _stopped_by(
         self, machine: Machine, on_fault: Callable[[BaseException], None], error: BaseException
@@ -210,6 +217,8 @@ class Node:
             self._look_at_certificate()
         if self._watch is not None:
             self.http_address = await self._watch.start(self._secure(tls.ALPN_HTTP))
+        if self._sqs is not None:
+            self.sqs_address = await self._sqs.start(self._secure(tls.ALPN_HTTP))
         bound = [await self._listen(text, secured) for text in self._settings.listen_addrs]
         if self._watch is not None:
             self._watch.ready()
@@ -291,6 +300,8 @@ class Node:
             self._directory.stop()
         if self._watch is not None:
             self._watch.stopping()
+        if self._sqs is not None:
+            self._sqs.close()
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
         self.broker.stop()
         if self._watch is not None:

@@ -16,6 +16,7 @@ from fila.server.settings import Settings
 
 if TYPE_CHECKING:
     from fila.journal.writer import Journal
+    from fila.server.sqs_door import SqsDoor
 
 
 def limits(
@@ -23,6 +24,7 @@ def limits(
     broker: Broker,
     listener: Listener,
     journal: Journal | None,
+    sqs: SqsDoor | None = None,
 ) -> list[Limit]:
     """All of them, in the order of the settings."""
     port = listener.port
@@ -67,4 +69,4 @@ def limits(
                 waiting.dropped,
             )
         )
-    return found
+    return found + sqs.limits() if sqs is not None else found

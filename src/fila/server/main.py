@@ -114,6 +114,9 @@ async def _serve(settings: Settings) -> tuple[int, str]:
     if node.http_address is not None and os.environ.get("FILA_GUI_PORT_FILE"):
         http_host, http_port = node.http_address
         _write_port_file(Path(os.environ["FILA_GUI_PORT_FILE"]), f"{http_host}:{http_port}")
+    if node.sqs_address is not None and os.environ.get("FILA_SQS_PORT_FILE"):
+        sqs_host, sqs_port = node.sqs_address
+        _write_port_file(Path(os.environ["FILA_SQS_PORT_FILE"]), f"{sqs_host}:{sqs_port}")
     # The second address is [fibp] listen_addr; where there is one, it serves both.
     for name, address in (("FILA_FIBP_PORT_FILE", bound[-1]), ("FILA_PORT_FILE", bound[0])):
         if os.environ.get(name):

@@ -335,6 +335,28 @@ class GuiSettings:
 
 
 @dataclass(frozen=True)
+class SqsSettings:
+    """The SQS endpoint: Fila's queues for programs that speak to Amazon SQS."""
+
+    listen_addr: str = setting(
+        "",
+        'Address and port, for example "0.0.0.0:9324". Empty: off. Port 0 binds a free port.',
+    )
+    max_connections: int = setting(
+        1_024, "Open connections; each carries one request at a time.", low=1, high=100_000
+    )
+    max_polls: int = setting(
+        512,
+        "Requests that may wait for messages at once; one more is answered with RequestThrottled.",
+        low=1,
+        high=100_000,
+    )
+    idle_timeout_ms: int = setting(
+        60_000, "How long a connection may be without a request.", low=1_000, high=3_600_000
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """What the server writes to standard error."""
 
@@ -370,6 +392,7 @@ class Settings:
     journal: JournalSettings = field(default_factory=JournalSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     gui: GuiSettings = field(default_factory=GuiSettings)
+    sqs: SqsSettings = field(default_factory=SqsSettings)
     log: LogSettings = field(default_factory=LogSettings)
     auth_enabled: bool = field(default=False, metadata={"hidden": True})
     server_addr_given: bool = field(default=False, metadata={"hidden": True})
