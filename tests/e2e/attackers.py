@@ -14,6 +14,7 @@ from fila.edges.grpc import frames
 from fila.edges.grpc.fields import encode
 from fila.edges.grpc.v1 import admin_pb2, bulk_pb2
 from fila.edges.grpc.v1 import service_pb2 as pb
+from tests.e2e.sqs_attacker import SqsGenerator
 
 WAIT_S = 10.0
 LATER_S = 0.01
@@ -310,11 +311,11 @@ class HttpGenerator:
 
 
 class HttpAttacker:
-    """Requests to the dashboard's port: good ones, bad ones, cut ones."""
+    """Requests to the dashboard's port, or to that of SQS: good ones, bad ones, cut ones."""
 
-    def __init__(self, address: tuple[str, int], chance: random.Random) -> None:
+    def __init__(self, address: tuple[str, int], chance: random.Random, sqs: bool = False) -> None:
         self._address = address
-        self._generator = HttpGenerator(chance)
+        self._generator = SqsGenerator(chance) if sqs else HttpGenerator(chance)
         self._chance = chance
 
     def attack(self, pieces: int, told: Callable[[str, int], None]) -> bool:

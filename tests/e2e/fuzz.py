@@ -5,7 +5,8 @@ on a plain listener gRPC and HTTP/1.1. Next to them healthy connections go on wo
 broker never dies and never leaks, answers with a frame that parses or closes, calls nothing an
 internal error, and the healthy ones never notice. The frames follow from the seed alone.
 
-`--protocol http` or `grpc` sends only requests of HTTP/1.1, or frames of HTTP/2, as many.
+`--protocol http` or `grpc` sends only requests of HTTP/1.1, or frames of HTTP/2, as many; `sqs`
+sends them to the SQS endpoint (`--listener keys`: their signatures are checked).
 
 With `--planted` decoders fail at random over attackers' bytes (`planted`). Then an internal error
 may be said, each failure ends one connection and is counted and logged once; all else holds.
@@ -150,7 +151,7 @@ class Fuzz:
         protocol: str = "",
     ) -> None:
         """`plants`: the broker was told to fail at random (`planted_command`). `protocol`: only
-        attackers of this one, `grpc` or `http`."""
+        attackers of this one, `grpc`, `http` or `sqs`."""
         self.broker = broker
         self.attacker = attacker
         self.generator = Generator(seed)
@@ -161,8 +162,9 @@ class Fuzz:
         self.source = planted.HEALTHY if plants else ""
         self.grpc = GrpcAttacker(broker.address, self.chance, QUEUES) if grpc else None
         self.protocol = protocol
-        http = (plants and grpc) or protocol == "http"
-        self.http = HttpAttacker(self._http_address(), self.chance) if http else None
+        sqs = protocol == "sqs"
+        http = (plants and grpc) or protocol == "http" or sqs
+        self.http = HttpAttacker(self._http_address(), self.chance, sqs) if http else None
 
     def run(self, frames: int) -> Report:
         report = self.report
@@ -202,7 +204,7 @@ class Fuzz:
         """One connection of some protocol."""
         dice = self.chance.random()
         if self.protocol:
-            dice = {"grpc": 0.0, "http": 0.35}[self.protocol]
+            dice = {"grpc": 0.0, "http": 0.35, "sqs": 0.35}[self.protocol]
         try:
             if self.grpc is not None and dice < 0.3:
                 self.report.connections += 1
@@ -370,7 +372,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--listener", choices=[*LISTENERS, "all"], default="plain")
     parser.add_argument("--planted", action="store_true", help="let decoders fail at random")
-    parser.add_argument("--protocol", choices=["grpc", "http"], default="", help="only this one")
+    parser.add_argument(
+        "--protocol", choices=["grpc", "http", "sqs"], default="", help="only this one"
+    )
     args = parser.parse_args()
     names = list(LISTENERS) if args.listener == "all" else [args.listener]
     # A list, so that one that fails does not keep the others from running.
@@ -384,11 +388,14 @@ def _run(name: str, seed: int, frames: int, plants: bool, protocol: str) -> int:
         if protocol == "http":
             made.settings["gui.listen_addr"] = "127.0.0.1:0"
             made.settings["gui_port_file"] = f"{made.port_file}.http"
+        if protocol == "sqs":
+            made.settings["sqs.listen_addr"] = "127.0.0.1:0"
+            made.settings["sqs_port_file"] = f"{made.port_file}.http"
         if plants:
             made.server = planted_command(seed)
         with made as broker:
             plain = name == "plain"
-            grpc = plain and protocol != "http"
+            grpc = plain and protocol not in ("http", "sqs")
             fuzz = Fuzz(
                 broker, seed, listener.attacker(), grpc=grpc, plants=plants, protocol=protocol
             )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from tests.e2e.fuzz import Fuzz, planted_command
 from tests.e2e.hostile import Generator
+from tests.e2e.listeners import LISTENERS
 from tests.e2e.process import Broker
 
 
@@ -51,3 +55,16 @@ def test_hostile_http_requests_hurt_nobody(own_broker: Callable[..., Broker]) ->
         assert report.broken == [], report.text()
         assert report.healthy_rounds > 5
         assert report.kinds["HTTP: chunks"] > 10
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_hostile_requests_of_sqs_hurt_nobody(tmp_path: Path, keys: bool) -> None:
+    listener = LISTENERS["keys" if keys else "plain"]
+    broker = listener.broker(tmp_path / "data")
+    broker.settings.update({"sqs.listen_addr": "127.0.0.1:0", "log.level": "error"})
+    broker.settings["sqs_port_file"] = f"{broker.port_file}.http"
+    with broker:
+        report = Fuzz(broker, 5, listener.attacker(), protocol="sqs").run(frames=600)
+        assert report.broken == [], report.text()
+        assert report.healthy_rounds > 5
+        assert report.kinds["SQS: query"] > 10
