@@ -3,12 +3,10 @@ when anything is wrong."""
 
 from __future__ import annotations
 
-import http.server
 import os
 import shutil
 import socket
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import files
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.release import INSTALL, archive_name, everything, publish, tools
+from tests.http_files import Files, served
 
 Ran = subprocess.CompletedProcess[str]
 Installer = Callable[..., Ran]
@@ -229,12 +228,12 @@ def test_a_script_that_arrives_cut_off_does_nothing(tmp_path: Path, releases: Pa
         assert not prefix.exists(), f"cut off after {length} characters"
 
 
-class Cutting(http.server.SimpleHTTPRequestHandler):
+class Cutting(Files):
     """Serves the releases; of an archive it sends half and hangs up, the first `cut` times."""
 
     cut = 0
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (the name is the standard library's)
         if not self.path.endswith(".tar.gz") or type(self).cut <= 0:
             super().do_GET()
             return
@@ -246,38 +245,27 @@ class Cutting(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body[: len(body) // 2])
         self.close_connection = True
 
-    def log_message(self, *arguments: object) -> None:
-        """Nothing of this belongs in a test's output."""
-
 
 @pytest.fixture
-def served(releases: Path) -> Iterator[str]:
-    def handler(*arguments: object) -> Cutting:
-        return Cutting(*arguments, directory=str(releases))  # type: ignore[arg-type]
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def address(releases: Path) -> Iterator[str]:
+    with served(releases, Cutting) as address:
+        yield address
 
 
-def test_it_installs_over_http(install: Installer, prefix: Path, served: str) -> None:
+def test_it_installs_over_http(install: Installer, prefix: Path, address: str) -> None:
     Cutting.cut = 0
-    ran = install(FILA_RELEASES=served)
+    ran = install(FILA_RELEASES=address)
     assert ran.returncode == 0, ran.stderr
     assert told(prefix / "bin/fila") == "fila 0.1.0"
 
 
 def test_an_interrupted_download_changes_nothing(
-    install: Installer, prefix: Path, served: str
+    install: Installer, prefix: Path, address: str
 ) -> None:
     Cutting.cut = 100
-    refused(install(FILA_RELEASES=served), prefix, "cannot download")
+    refused(install(FILA_RELEASES=address), prefix, "cannot download")
     Cutting.cut = 0
-    assert install(FILA_RELEASES=served).returncode == 0
+    assert install(FILA_RELEASES=address).returncode == 0
 
 
 def test_a_place_that_cannot_be_written_to_is_named(

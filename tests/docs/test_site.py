@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.dashboard.browser import PHONE, watched
+from tests.http_files import served
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,20 +37,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Nothing of this belongs in a test's output."""
-
-
 @pytest.fixture(scope="module")
 def origin(site: Path) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(site) as address:
+        yield address
 
 
 def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
