@@ -1,7 +1,7 @@
 """`fila consume`: take messages from a queue and print them.
 
-Owns the printed form of a message. A message is acknowledged only after it has been written out, so
-a reader that goes away loses nothing.
+Owns the printed form of a delivery. A message is acknowledged only after it has been written out,
+so a reader that goes away loses nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fila.cli import connection
 from fila.cli.failure import usage
 from fila.cli.options import Subparsers, command, whole_number
-from fila.cli.output import say, say_json, shown, shown_bytes
+from fila.cli.output import message_fields, say, say_json, shown, shown_bytes
 from fila.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -144,25 +144,8 @@ def _text(message: SyncMessage) -> str:
 
 
 def _document(message: SyncMessage, settle: str) -> dict[str, Any]:
-    """`payload` is null when it is not text; `payload_base64` is always exact."""
-    from base64 import b64encode
-
-    payload = message.payload
-    try:
-        text: str | None = payload.decode()
-    except UnicodeDecodeError:
-        text = None
     return {
-        "id": message.id,
-        "queue": message.queue,
-        "headers": message.headers,
-        "payload": text,
-        "payload_base64": b64encode(payload).decode(),
-        "fairness_key": message.fairness_key,
-        "weight": message.weight,
-        "throttle_keys": list(message.throttle_keys),
-        "attempt_count": message.attempt_count,
-        "enqueued_at_ms": message.enqueued_at_ms,
+        **message_fields(message),
         "leased_at_ms": message.leased_at_ms,
         "settled": None if settle == "peek" else settle,
     }

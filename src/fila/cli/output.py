@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fila.text import json_line
 from fila.text import shown as shown  # commands take all they print with from here
+
+if TYPE_CHECKING:
+    from fila.client.message import Message
 
 
 def say(text: str) -> None:
@@ -22,6 +25,30 @@ def say(text: str) -> None:
 def say_json(document: Any) -> None:
     """One line, so that a stream of documents is JSON lines; safe on a terminal too."""
     sys.stdout.write(json_line(document) + "\n")
+
+
+def message_fields(message: Message) -> dict[str, Any]:
+    """What the JSON of every message begins with. `payload` is null when it is not text;
+    `payload_base64` is always exact."""
+    from base64 import b64encode
+
+    payload = message.payload
+    try:
+        text: str | None = payload.decode()
+    except UnicodeDecodeError:
+        text = None
+    return {
+        "id": message.id,
+        "queue": message.queue,
+        "headers": message.headers,
+        "payload": text,
+        "payload_base64": b64encode(payload).decode(),
+        "fairness_key": message.fairness_key,
+        "weight": message.weight,
+        "throttle_keys": list(message.throttle_keys),
+        "attempt_count": message.attempt_count,
+        "enqueued_at_ms": message.enqueued_at_ms,
+    }
 
 
 def note(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli import connection
 from fila.cli.options import Subparsers, command, whole_number
-from fila.cli.output import say, say_json, shown, shown_bytes
+from fila.cli.output import message_fields, say, say_json, shown, shown_bytes
 
 if TYPE_CHECKING:
     from fila.client.browsing import BrowsedMessage
@@ -74,25 +74,8 @@ def _text(message: BrowsedMessage) -> str:
 
 
 def document(message: BrowsedMessage) -> dict[str, Any]:
-    """`payload` is null when it is not text; `payload_base64` is always exact."""
-    from base64 import b64encode
-
-    payload = message.payload
-    try:
-        text: str | None = payload.decode()
-    except UnicodeDecodeError:
-        text = None
     return {
-        "id": message.id,
-        "queue": message.queue,
+        **message_fields(message),
         "state": message.state,
-        "headers": message.headers,
-        "payload": text,
-        "payload_base64": b64encode(payload).decode(),
-        "fairness_key": message.fairness_key,
-        "weight": message.weight,
-        "throttle_keys": list(message.throttle_keys),
-        "attempt_count": message.attempt_count,
-        "enqueued_at_ms": message.enqueued_at_ms,
         "ready_at_ms": message.ready_at_ms,
     }

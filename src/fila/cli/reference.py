@@ -62,7 +62,6 @@ are shown as escapes such as `\\x1b`; JSON has them exactly.
 _MESSAGE: Final = (
     "id",
     "queue",
-    "state",
     "headers",
     "payload",
     "payload_base64",
@@ -71,8 +70,8 @@ _MESSAGE: Final = (
     "throttle_keys",
     "attempt_count",
     "enqueued_at_ms",
-    "ready_at_ms",
 )
+_BROWSED: Final = (*_MESSAGE, "state", "ready_at_ms")
 _DEATH: Final = ("dead",)  # reason, error, at_ms, attempts, queue
 _CONTEXT: Final = ("name", "addr", "tls", "tls_ca_cert", "tls_cert", "tls_key", "api_key_set")
 _CHANGED: Final = ("queue", "version", "changed")
@@ -122,22 +121,9 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue purge": ("queue", "key", "purged"),
     "key pause": ("queue", "key", "paused"),
     "key resume": ("queue", "key", "paused"),
-    "queue peek": _MESSAGE,
+    "queue peek": _BROWSED,
     "enqueue": ("queue", "id"),
-    "consume": (
-        "id",
-        "queue",
-        "headers",
-        "payload",
-        "payload_base64",
-        "fairness_key",
-        "weight",
-        "throttle_keys",
-        "attempt_count",
-        "enqueued_at_ms",
-        "leased_at_ms",
-        "settled",
-    ),
+    "consume": (*_MESSAGE, "leased_at_ms", "settled"),
     "stats": (
         "depth",
         "in_flight",
@@ -157,9 +143,9 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "config get": ("key", "value"),
     "config list": ("entries[].key", ".value"),
     "redrive": ("queue", "redriven"),
-    "dlq list": (*_MESSAGE, *_DEATH),
-    "dlq show": (*_MESSAGE, *_DEATH),
-    "dlq export": (*_MESSAGE, *_DEATH),
+    "dlq list": (*_BROWSED, *_DEATH),
+    "dlq show": (*_BROWSED, *_DEATH),
+    "dlq export": (*_BROWSED, *_DEATH),
     "dlq groups": (
         "queue",
         "groups[].count",
