@@ -26,7 +26,7 @@ from fila.core.command import Command, Expire, ExpireBatch, Nack, Release
 from fila.core.effects import Effects
 from fila.core.jobs import Done, Jobs
 from fila.core.machine import Machine
-from fila.core.policy import Policy
+from fila.core.policy import Judged, Policy
 from fila.core.rejection import Rejection
 from fila.core.row_batch import RowBatch
 from fila.core.settlement import VISIBILITY_EXPIRED
@@ -175,10 +175,8 @@ class Turn(Applies):
 
     def nack(self, queue: str, ids: list[bytes], errors: list[str], connection: int) -> Nack:
         """The command that fails these messages, with what the policy says of each."""
-        judged = deciding.judge(self._policy, self.machine, queue, ids, errors, connection)
-        if self.failures is not None:
-            self.failures.failed(queue, ids, errors, judged.verdicts)
-        return Nack(queue, ids, errors, judged.verdicts, connection, judged.entries)
+        verdicts, entries = self._judge(queue, ids, errors, connection)
+        return Nack(queue, ids, errors, verdicts, connection, entries)
 
     def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
         """Move dead letters back, some per turn; `done` gets the number once it is committed."""
@@ -224,11 +222,8 @@ class Turn(Applies):
             if returning:
                 self.apply(Release(queue, ids))
                 continue
-            errors = [VISIBILITY_EXPIRED] * len(ids)
-            verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
+            verdicts, entries = self._judge_expired(queue, ids)
             self.apply(Expire(queue, lease, ids, verdicts, entries))
-            if self.failures is not None:
-                self.failures.failed(queue, ids, errors, verdicts)
 
     def _end_batches(self) -> None:
         machine = self.machine
@@ -238,9 +233,16 @@ class Turn(Applies):
             if due is None:
                 return
             queue, name, ids = due
-            errors = [VISIBILITY_EXPIRED] * len(ids)
-            verdicts, entries = deciding.judge(self._policy, machine, queue, ids, errors, 0)
+            verdicts, entries = self._judge_expired(queue, ids)
             ended = self.apply(ExpireBatch(queue, name, ids, verdicts, entries))
             left -= 1 if isinstance(ended, Rejection) else max(ended, 1)
-            if self.failures is not None and ids:
-                self.failures.failed(queue, ids, errors, verdicts)
+
+    def _judge_expired(self, queue: str, ids: list[bytes]) -> Judged:
+        return self._judge(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)
+
+    def _judge(self, queue: str, ids: list[bytes], errors: list[str], connection: int) -> Judged:
+        """What the policy says of failed messages; whoever measures failures is told."""
+        judged = deciding.judge(self._policy, self.machine, queue, ids, errors, connection)
+        if self.failures is not None:
+            self.failures.failed(queue, ids, errors, judged.verdicts)
+        return judged
