@@ -27,10 +27,6 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     weight_max = state.settings.weight_max
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
         fairness_key, weight, throttle_keys = assignment
-        if weight < 1:
-            weight = 1
-        elif weight > weight_max:
-            weight = weight_max
         key = keys.get(fairness_key)
         if key is not None:
             lane = key.lanes.get(throttle_keys)
@@ -39,7 +35,8 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         else:
             lane = state.lane(queue, fairness_key, throttle_keys)
             key = lane.key
-        if weight != key.weight:
+        if weight != key.weight:  # a key's own weight is never out of bounds
+            weight = min(max(weight, 1), weight_max)
             state.set_weight(queue, key, weight)
         was_active = key.active
         entry = store(state, lane, id, 0, weight, now, body, delays[at] if delays else 0)

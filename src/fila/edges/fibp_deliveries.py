@@ -6,7 +6,7 @@ from typing import Final
 
 from fila.core.effect import Delivery
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, ID_AT, KEY, WEIGHT
-from fila.edges.lane_fields import UNKNOWN, LaneFields
+from fila.edges.lane_fields import NONE, UNKNOWN, LaneFields
 from fila.wire import message_codec
 from fila.wire.message_codec import DeliveredItem
 
@@ -18,10 +18,11 @@ def encode(queue: str, delivery: Delivery, lane_fields: LaneFields) -> bytes:
     queue_field = message_codec.queue_field(queue.encode())
     leased_ms = delivery.leased_ns // _MS
     items: list[DeliveredItem] = []
-    known_fields = lane_fields.known.get
-    for entry, lane in zip(delivery.entries, delivery.lanes, strict=True):
+    lanes = delivery.lanes
+    known_fields = lane_fields.known.get(lanes[0].queue.number, NONE).get  # all of one queue
+    for entry, lane in zip(delivery.entries, lanes, strict=True):
         weight = entry[WEIGHT]
-        known_weight, lane_field = known_fields(lane.prefix, UNKNOWN)
+        known_weight, lane_field = known_fields(lane.number, UNKNOWN)
         if known_weight != weight:
             lane_field = lane_fields.encode(lane, weight)
         items.append(
