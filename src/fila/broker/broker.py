@@ -168,8 +168,8 @@ class Broker(Turns):
         done: Callable[[BatchLeased], Sink | None],
         part: tuple[int, int] = (0, 0),
     ) -> int | Rejection:
-        """Ask for a batch; `done` gets it when it is committed, one that is open from that part on.
-        Returns the request's number."""
+        """Ask for a batch. `done` gets its messages once it is committed; of a batch that is open
+        already, the part of them that `part` names. Returns the request's number."""
         self.begin()
         self._leases_asked += 1
         request = self._leases_asked

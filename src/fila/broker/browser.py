@@ -83,7 +83,7 @@ class Browser:
         self._random_hex = random_hex
         self._now_ms = now_ms
         self._open: dict[str, Browsed] = {}
-        self._opening = 0  # those whose parts are being found
+        self._opening = 0  # snapshots whose parts are still being found
         self._sweeps_ms = 0  # when the next look at what is over is due
 
     def open(

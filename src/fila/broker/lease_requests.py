@@ -131,7 +131,7 @@ class LeaseRequests:
         self._waiting[request] = None
         wanted = request.wanted
         if request.part[0]:
-            wanted = wanted._replace(max_messages=0)  # it was there, and is not to be made again
+            wanted = wanted._replace(max_messages=0)  # if it ended meanwhile, make no new one
         done = partial(self._answered, request)
         number = self._broker.lease_batch(request.queue, request.name, wanted, done, request.part)
         if isinstance(number, Rejection):

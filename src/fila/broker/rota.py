@@ -51,8 +51,8 @@ class Rota:
         return max(room, min(FIRST, self._reserve))
 
     def came(self, may: int, did: int) -> None:
-        """A newcomer that might do so much did so much: out of the reserve, if there was little
-        room otherwise."""
+        """A newcomer was allowed `may` and did `did`. It was taken out of the reserve if the turn
+        had little room otherwise."""
         if may <= FIRST:
             self._reserve -= did
 

@@ -153,7 +153,7 @@ class Lease(NamedTuple):
     wait_ms: int = 0
     count_attempt: bool = False
     told: int = TOLD_ENTRIES  # how a batch that is open already is told
-    # A part of an open batch that goes on where another ended: as that one says.
+    # Which part of an open batch: `opened` and `rest` of the part before it (BatchLeased).
     opened: int = 0
     after: int = 0
 

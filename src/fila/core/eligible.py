@@ -18,7 +18,7 @@ from fila.core.reader import StoreDamagedError
 __all__ = ["UNKNOWN", "eligible", "eligible_in", "with_others"]
 
 _ROWS: Final = 512  # read at once
-_LANES: Final = 64  # of a key with more of them it is not counted what may go
+_LANES: Final = 64  # for a key with more lanes the answer is UNKNOWN
 _BYTES: Final = 1 << 20
 
 

@@ -74,7 +74,7 @@ def drop(state: State, queue: Queue, lease: Lease) -> None:
 
 
 def fall_due(state: State, lease: Lease) -> None:
-    """The time of one that wakes by itself has run out."""
+    """A lease with a deadline of its own has run out."""
     queue = lease.queue
     queue.due_extended[lease.number] = lease
     state.due_queues[queue] = None

@@ -312,8 +312,8 @@ def _tell_again(state: State, batch: LeaseBatch, command: LeaseCommand) -> None:
 
 
 def _leased_by(state: State, batch: LeaseBatch, after: int) -> tuple[list[bytes], list[Lane], int]:
-    """What its leases behind that number hold, as many as are told at once; and the number of the
-    last of these leases, unless it is the batch's last."""
+    """Messages and lanes of its leases with a number above `after`, as many as are told at once;
+    and the last of these leases' numbers, 0 when that was the batch's last lease."""
     keys: list[bytes] = []
     lanes: list[Lane] = []
     leased = batch.queue.leased

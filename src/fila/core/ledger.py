@@ -62,7 +62,7 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
     keys = sum([len(queue.keys) for queue in group.queues])
     mentions_max = min(mentions_max, MENTIONS_PER_KEY * keys + MENTIONS_MIN)
     records = group.records
-    left = STEP_MENTIONS + 2 * len(touched)  # when keys went, the rest goes with the next turns
+    left = STEP_MENTIONS + 2 * len(touched)  # after keys were removed there may be more: next turns
     while len(records) > 1 and (group.mentions > mentions_max or len(records) > ROWS_MAX):
         if left <= 0:
             break
@@ -105,8 +105,8 @@ def _fold(group: Group, ops: list[Op], now: int) -> int:
 
 
 def _clear(group: Group) -> None:
-    """Let go of lanes that are forgotten, of some records with each turn, the newest first; so many
-    lanes were that all records are worth a look."""
+    """Drop mentions of forgotten lanes, in some records per turn, the newest records first. It is
+    called after so many lanes were forgotten that going through all records pays."""
     records = group.records
     at = min(group.uncleared, len(records))
     left = STEP_MENTIONS

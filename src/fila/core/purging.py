@@ -46,8 +46,8 @@ class Purgeable:
         self.next_lane = next_lane  # a lane with this number or a higher one was made later
 
     def gather(self, lanes_max: int) -> int:
-        """Look at so many more of the lanes there were at the beginning; how many it were. One that
-        is forgotten by now had nothing."""
+        """Look at up to `lanes_max` more of the lanes that existed at the beginning. Returns how
+        many it looked at. A lane that was forgotten since then was empty."""
         seen = list(islice(self._lanes, lanes_max))
         found = [lane for lane in seen if lane.number < self.next_lane and not lane.forgotten]
         found.sort(key=_number)

@@ -156,7 +156,7 @@ class Queue(Sleeper):
         self.leased: dict[bytes, Leased] = {}  # by message id
         self.leases: OrderedDict[int, Lease] = OrderedDict()  # in the order they run out
         self.extended: dict[int, Lease] = {}  # those that run out at another time
-        self.due_extended: dict[int, Lease] = {}  # of these, such as have, in that order
+        self.due_extended: dict[int, Lease] = {}  # those of `extended` that have run out, in order
         self.next_lease = 1
         self.next_lane = 1
         self.consumers: dict[str, Consumer] = {}

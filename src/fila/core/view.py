@@ -270,8 +270,8 @@ class View:
     def browse(
         self, name: str, fairness_key: bytes | None, parts: int
     ) -> Generator[int, None, Browsing | Rejection] | Rejection:
-        """Freeze a queue's messages to be read in so many parts. Frozen is it at once; the parts
-        are found in steps, after each of which it says how much it looked at."""
+        """Freeze a queue's messages to be read in so many parts. The snapshot is taken at once; the
+        parts are found in steps, each of which yields how much it looked at."""
         state = self._state
         queue = state.queues.get(name)
         if queue is None:

@@ -60,7 +60,7 @@ def unavailable() -> Rejection | None:
 
 
 def preload() -> Rejection | None:
-    """Have everything loaded that the first Arrow body needs; why that cannot be, if so."""
+    """Import all that the first Arrow body needs. Returns why Arrow is unavailable, if it is."""
     fault = unavailable()
     if fault is None:
         # A message with a header and one without, of a lane with a throttle key.
@@ -74,7 +74,7 @@ def preload() -> Rejection | None:
 
 
 class LeasedStream:
-    """The messages of a lease batch, part by part: a record batch each."""
+    """The messages of a lease batch as an Arrow stream: each part is one record batch."""
 
     def __init__(self) -> None:
         self._sink: Any = None

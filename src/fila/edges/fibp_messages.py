@@ -46,8 +46,8 @@ class Kind(NamedTuple):
     # Items, by their queues, to the body of a result.
     carry_out: Callable[[Session, list[Any], Groups], bytes]
     result: int
-    # What a request costs beside its messages: stored ones are read, and few at a time at a price.
-    # Not 0: it reads the messages it names, and stores them anew.
+    # The fixed work of a request that reads stored messages and writes them again: reading a few
+    # costs nearly as much as reading many. 0: it does not read them.
     reads: int = 0
 
 
@@ -65,7 +65,8 @@ def handle(
         raise InvalidBody(
             f"messages: {count} are too many for one request; send at most {messages_max}"
         )
-    if max(count, len(body) >> SHIFT) > connection.broker.work.whole:
+    whole = connection.broker.work.whole
+    if count > whole or len(body) >> SHIFT > whole:
         steps = _in_steps(connection, session, kind, request_id, body, count)
         connection.requests.in_steps(request_id, steps, len(body))
         return

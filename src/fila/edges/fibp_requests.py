@@ -94,8 +94,8 @@ class Requests:
         return said
 
     def in_steps(self, request_id: int, steps: Steps, size: int = 0) -> None:
-        """The request at hand, of so many bytes, is carried out so: its reply comes with the last
-        step."""
+        """Carry the present request out in steps; the last one writes its reply. `size` is what
+        its body keeps in memory until then, in bytes."""
         self._request_id = request_id
         self._steps = steps
         self._keep(size)
@@ -118,7 +118,7 @@ class Requests:
         self._connection.inbound.keep(change_bytes)
 
     def _come(self) -> int:
-        """Carry out what a newcomer may, whatever others wait with."""
+        """Carry out as much as a newcomer may, even while other connections wait for room."""
         work = self._work
         may = self._rota.newcomer()
         before = work.done
@@ -163,7 +163,7 @@ class Requests:
                         cost = 0  # it is carried out in steps, which count what they do
                 work.done += cost
                 connection.handle(opcode, request_id, body, kind, count)
-                body = b""  # a large one is not to be kept while it is carried out
+                body = b""  # no reference: a large one would stay in memory while it is carried out
             if said != DONE:
                 break
             if self._steps is not None:

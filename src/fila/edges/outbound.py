@@ -75,7 +75,7 @@ class Outbound:
         self._later = later
         self._looks_again = False
         self._looked = -LOOK_S
-        self._held: OrderedDict[Slow, _Held] = OrderedDict()  # who took something last, last
+        self._held: OrderedDict[Slow, _Held] = OrderedDict()  # who read most recently is last
 
     def hold(self, one: Slow, unsent_bytes: int) -> None:
         """Something was written to a connection that is slow, or it caught up (0)."""

@@ -127,7 +127,7 @@ class _Leased:
 
     def __init__(self, as_arrow: bool) -> None:
         self._arrow = arrow.LeasedStream() if as_arrow else None
-        self._parts: list[bytes] = []  # a message is the list of its fields: they need no joining
+        self._parts: list[bytes] = []  # encoded fields; one after the other they are the message
         self._messages = 0
 
     def add(self, part: BatchLeased) -> None:

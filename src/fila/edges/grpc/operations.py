@@ -62,7 +62,7 @@ def _config_counted(request: Any, result: Any, response: Any) -> None:
     response.total_count = len(result.entries)
 
 
-# What a response says beyond the result's fields. It has no lists yet.
+# Fills in what a response has beyond the result's fields, before the lists are added.
 FINISHED: Final[dict[str, Callable[[Any, Any, Any], Status | None]]] = {
     "GetConfig": _config_found,
     "ListConfig": _config_counted,

@@ -31,7 +31,7 @@ class Parts(NamedTuple):
     parse: Callable[[bytes, int, Fields], Any]
     count: Callable[[Any], int]  # items of a request
     apply: Callable[[Any, Any], Answer]  # a call's request, or a part of it
-    # What was said once holds for all parts.
+    # Settings that one part of a request gives apply to all of them.
     joined: Callable[[list[Any]], list[Any]] = list
     takes: Callable[[bytes], bool] = lambda data: True  # whether a request may be cut at all
     # Cut a part of messages that are read and stored anew where they become so large; with bytes.
@@ -51,7 +51,7 @@ def wanted(call: Call, data: bytes) -> bool:
 
 
 def guarded(call: Call, steps: Steps) -> Steps:
-    """Steps whose failure costs their call's connection."""
+    """The same steps; one that fails ends the connection of the call."""
     try:
         yield from steps
     except Exception as error:

@@ -160,7 +160,8 @@ class Api:
         if found is None:
             if wish.view == "pipeline":  # reads files, and not on the loop's time
                 return encode(await self._make(identity, wish))
-            # One at a time: each is made in slices, and others' slices would add to them.
+            # One document at a time: each is made in slices, and the slices of several would add up
+            # to a long hold of the loop.
             async with self._making:
                 found = self._encoded.get((caller, wish))
                 if found is None:
