@@ -22,14 +22,7 @@ from fila.hooks.assignments import Assignments
 from fila.hooks.body import headers_end
 from fila.hooks.breaker import Breaker
 from fila.hooks.complaints import Complaints
-from fila.hooks.contract import (
-    DEFAULT,
-    LAST_GOOD,
-    REJECT,
-    HookError,
-    HookSettings,
-    HookStats,
-)
+from fila.hooks.contract import DEFAULT, LAST_GOOD, REJECT, HookError, HookSettings, HookStats
 from fila.hooks.limits import (
     CODE_DONE,
     CODE_FAILED,

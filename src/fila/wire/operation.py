@@ -11,6 +11,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 Layout = dict[str, str]
+EXPLAINED: Final[Layout] = {"message": "optional string"}  # the reason of a code that is not Ok
 
 # Where a failure of an operation is told over FIBP. Over gRPC it is the call's status, but for
 # PER_ITEM. What the guard refuses (Forbidden) is an Error frame wherever other failures go. With

@@ -15,20 +15,21 @@ added at the end, as `optional …`, and never removed or reordered.
 
 from typing import Final
 
-from fila.wire import message_operations
+from fila.wire import message_operations, settings_operations
 from fila.wire.message_operations import BULK, CONNECTION, MESSAGES
 from fila.wire.operation import (
     ADMIN,
     BROKER,
+    EXPLAINED,
     IN_RESULT,
     SERVER,
     Layout,
     Notice,
     Operation,
 )
+from fila.wire.settings_operations import SETTINGS
 
 _CODE: Final[Layout] = {"code": "u8"}
-_EXPLAINED: Final[Layout] = {"message": "optional string"}  # the reason of a code that is not Ok
 
 # Records that stand inside bodies. Nothing can be added to them.
 RECORDS: Final[dict[str, Layout]] = {
@@ -56,13 +57,7 @@ RECORDS: Final[dict[str, Layout]] = {
         "is_superadmin": "bool",
     },
     "Permission": {"kind": "string", "pattern": "string"},
-    "QueueVersion": {
-        "version": "u32",
-        "at_ms": "u64",
-        "who": "string",
-        "note": "string",
-        "changed": "string[]",
-    },
+    **settings_operations.RECORDS,
     "LimitUse": {"name": "string", "used": "u64", "max": "u64", "reached": "u64"},
 }
 
@@ -163,7 +158,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "visibility_timeout_ms": "u64 = 0",
             "max_attempts": "optional u32 = None",  # 0, or left out: no limit
         },
-        {"code": "u8", "queue_id": "string", **_EXPLAINED},
+        {"code": "u8", "queue_id": "string", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on="name",
@@ -177,7 +172,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xFA,
         "Deletes a queue with its messages and its dead letter queue.",
         {"queue": "string"},
-        {"code": "u8", **_EXPLAINED},
+        {"code": "u8", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on="queue",
@@ -219,7 +214,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "code": "u8",
             "cluster_node_count": "u32",
             "queues": "QueueSummary[u16]",
-            **_EXPLAINED,
+            **EXPLAINED,
         },
         failures=IN_RESULT,
         action="list queues",
@@ -231,7 +226,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xF4,
         "Writes a runtime setting; an empty value removes it.",
         {"key": "string", "value": "string"},
-        {"code": "u8", **_EXPLAINED},
+        {"code": "u8", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on=BROKER,
@@ -245,7 +240,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xF2,
         "Reads a runtime setting.",
         {"key": "string"},
-        {"code": "u8", "value": "string", **_EXPLAINED},
+        {"code": "u8", "value": "string", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on=BROKER,
@@ -259,7 +254,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xF0,
         "Lists runtime settings.",
         {"prefix": "string"},
-        {"code": "u8", "entries": "ConfigEntry[u16]", **_EXPLAINED},
+        {"code": "u8", "entries": "ConfigEntry[u16]", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on=BROKER,
@@ -290,7 +285,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "key_id": "string",
             "key": "string",  # the secret, shown this once
             "is_superadmin": "bool",
-            **_EXPLAINED,
+            **EXPLAINED,
         },
         failures=IN_RESULT,
         permission=ADMIN,
@@ -305,7 +300,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xEA,
         "Revokes an API key at once, on open connections too.",
         {"key_id": "string"},
-        {"code": "u8", **_EXPLAINED},
+        {"code": "u8", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on=BROKER,
@@ -319,7 +314,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xE8,
         "Lists the API keys, never their secrets.",
         {},
-        {"code": "u8", "keys": "ApiKeySummary[u16]", **_EXPLAINED},
+        {"code": "u8", "keys": "ApiKeySummary[u16]", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on=BROKER,
@@ -332,7 +327,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         0xE6,
         "Replaces a key's permissions, within the caller's own admin patterns.",
         {"key_id": "string", "permissions": "Permission[u16]"},
-        {"code": "u8", **_EXPLAINED},
+        {"code": "u8", **EXPLAINED},
         failures=IN_RESULT,
         permission=ADMIN,
         on="what is granted and taken",
@@ -351,7 +346,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "key_id": "string",
             "is_superadmin": "bool",
             "permissions": "Permission[u16]",
-            **_EXPLAINED,
+            **EXPLAINED,
         },
         failures=IN_RESULT,
         permission=ADMIN,
@@ -392,63 +387,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         action="who am I",
         repeatable=True,
     ),
-    Operation(
-        "UpdateQueue",
-        0xE3,
-        0xE2,
-        "Changes the settings of a queue that are named, all or none; or brings a version back.",
-        {
-            "queue": "string",
-            "settings": "map",  # by name; an empty text is none, or the default
-            "expected_version": "u32 = 0",  # refused where it is another by now; 0: whatever it is
-            "from_version": "u32 = 0",  # begin with the settings of that one; 0: the present ones
-            "note": 'string = ""',
-            "unrehearsed": "bool = False",  # do not try new hooks on messages that came before
-        },
-        {"code": "u8", "version": "u32", **_EXPLAINED},
-        failures=IN_RESULT,
-        permission=ADMIN,
-        on="queue",
-        action='update queue "{queue}"[ from version {from_version}][ to version {version}]',
-        subject='queue "{queue}"',
-        changes=True,
-    ),
-    Operation(
-        "GetQueue",
-        0xE1,
-        0xE0,
-        "The settings of a queue, as they are or were in an older version.",
-        {"queue": "string", "version": "u32 = 0"},  # 0: the one that holds
-        {
-            "code": "u8",
-            "settings": "ConfigEntry[u16]",
-            "version": "u32",
-            "at_ms": "u64",
-            "who": "string",
-            "note": "string",
-            **_EXPLAINED,
-        },
-        failures=IN_RESULT,
-        permission=ADMIN,
-        on="queue",
-        action='settings of queue "{queue}"',
-        subject='queue "{queue}"',
-        repeatable=True,
-    ),
-    Operation(
-        "ListVersions",
-        0xDF,
-        0xDE,
-        "The versions of a queue's settings that are kept, the newest first.",
-        {"queue": "string"},
-        {"code": "u8", "versions": "QueueVersion[u16]", **_EXPLAINED},
-        failures=IN_RESULT,
-        permission=ADMIN,
-        on="queue",
-        action='versions of queue "{queue}"',
-        subject='queue "{queue}"',
-        repeatable=True,
-    ),
+    *SETTINGS,
     Notice(
         "Error",
         0xFE,

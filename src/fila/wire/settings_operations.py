@@ -1,0 +1,79 @@
+"""The table of operations, the rows about a queue's settings and the versions of them.
+
+`operations` joins them with the others and lists what is made from the table.
+"""
+
+from typing import Final
+
+from fila.wire.operation import ADMIN, EXPLAINED, IN_RESULT, Layout, Operation
+
+# Records that stand inside bodies. Nothing can be added to them.
+RECORDS: Final[dict[str, Layout]] = {
+    "QueueVersion": {
+        "version": "u32",
+        "at_ms": "u64",
+        "who": "string",
+        "note": "string",
+        "changed": "string[]",
+    },
+}
+
+SETTINGS: Final[tuple[Operation, ...]] = (
+    Operation(
+        "UpdateQueue",
+        0xE3,
+        0xE2,
+        "Changes the settings of a queue that are named, all or none; or brings a version back.",
+        {
+            "queue": "string",
+            "settings": "map",  # by name; an empty text is none, or the default
+            "expected_version": "u32 = 0",  # refused where it is another by now; 0: whatever it is
+            "from_version": "u32 = 0",  # begin with the settings of that one; 0: the present ones
+            "note": 'string = ""',
+            "unrehearsed": "bool = False",  # do not try new hooks on messages that came before
+        },
+        {"code": "u8", "version": "u32", **EXPLAINED},
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='update queue "{queue}"[ from version {from_version}][ to version {version}]',
+        subject='queue "{queue}"',
+        changes=True,
+    ),
+    Operation(
+        "GetQueue",
+        0xE1,
+        0xE0,
+        "The settings of a queue, as they are or were in an older version.",
+        {"queue": "string", "version": "u32 = 0"},  # 0: the one that holds
+        {
+            "code": "u8",
+            "settings": "ConfigEntry[u16]",
+            "version": "u32",
+            "at_ms": "u64",
+            "who": "string",
+            "note": "string",
+            **EXPLAINED,
+        },
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='settings of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+    ),
+    Operation(
+        "ListVersions",
+        0xDF,
+        0xDE,
+        "The versions of a queue's settings that are kept, the newest first.",
+        {"queue": "string"},
+        {"code": "u8", "versions": "QueueVersion[u16]", **EXPLAINED},
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='versions of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+    ),
+)
