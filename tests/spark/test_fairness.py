@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -20,13 +21,16 @@ from fila.core.effect import (
     EVENT_WEIGHT_CHANGED,
     Event,
 )
+from fila.core.eligible import UNKNOWN
 from fila.core.fairness import FairnessKey, Ring
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 from fila.journal.recovery import gap_event
 from fila.spark.events import read_events
-from fila.spark.fairness import by_key, fairness, summary
+from fila.spark.fairness import by_key, fairness, judged, summary
 from fila.spark.gaps import Gap, _rounds, gaps_of
+from fila.spark.tables.cells import WINDOW_US, cells
+from fila.spark.tables.known import presence_of
 from tests.core.turn import MS, SECOND, START, Turns
 from tests.spark.conftest import Journal, write
 
@@ -443,6 +447,87 @@ def test_shares_of_a_window_sum_to_its_deliveries(told: dict[str, Told]) -> None
         assert abs(sum(row.fair_share - row.delivered for row in own)) < 1e-3
 
 
+def shares_by_hand(events: list[Event], window_ns: int) -> dict[tuple[int, bytes], list[float]]:
+    """Event by event: what each key got in a window, what it could have used, and nothing else."""
+    ring: set[bytes] = set()
+    ready: dict[bytes, int] = {}
+    windows: dict[int, dict[bytes, list[float]]] = {}
+    at = 0
+
+    def close() -> None:
+        for key in ring:
+            row = windows.setdefault(at, {}).setdefault(key, [0, 0, 0])
+            row[2] = max(ready[key], 1)
+
+    for event in events:
+        key = event.fairness_key
+        if not key or not event.queue:
+            continue
+        while at and at < event.ts_ns // window_ns:
+            close()
+            at += 1
+        at = event.ts_ns // window_ns
+        inside = event.key_eligible == UNKNOWN or event.key_eligible > 0
+        if int(inside) - event.ring_delta == 1:
+            ring.add(key)
+        here = windows.setdefault(at, {})
+        if event.event == EVENT_DELIVERED:
+            for one in ring:
+                here.setdefault(one, [0, 0, 0])[1] += 1
+            here[key][0] += 1
+        ready[key] = event.key_pending if event.key_eligible == UNKNOWN else event.key_eligible
+        if inside:
+            ring.add(key)
+            here.setdefault(key, [0, 0, 0])
+        else:
+            ring.discard(key)
+    close()
+    return {
+        (window, key): [row[0], max(row[0], min(row[0] + row[2], row[1]))]
+        for window, keys in windows.items()
+        if sum(row[0] for row in keys.values())
+        for key, row in keys.items()
+    }
+
+
+def dealt_by_hand(
+    total: float, wanted: dict[str, float], weights: dict[str, int]
+) -> dict[str, float]:
+    """Weighted max-min: who wants less than its part has what it wants, the others share."""
+    shares: dict[str, float] = {}
+    while len(shares) < len(wanted):
+        left = total - sum(shares.values())
+        rest = [key for key in wanted if key not in shares]
+        each = left / sum(weights[key] for key in rest)
+        content = [key for key in rest if wanted[key] <= each * weights[key]]
+        shares |= {key: wanted[key] for key in content}
+        if not content:
+            shares |= {key: each * weights[key] for key in rest}
+    return shares
+
+
+@pytest.mark.parametrize(
+    "name", ["the_core", "favoured", *[f"lively_{seed}" for seed in range(1, 5)]]
+)
+def test_fair_shares_are_those_of_a_computation_by_hand(told: dict[str, Told], name: str) -> None:
+    by_hand = shares_by_hand(STORIES[name](), SECOND)
+    rows = {
+        (round(second + BEGIN / SECOND), key): row for (second, key), row in told[name].rows.items()
+    }
+    assert {(at, key.decode()): row[0] for (at, key), row in by_hand.items()} == {
+        place: row.delivered for place, row in rows.items()
+    }
+    for window in {at for at, _ in by_hand}:
+        own = {key.decode(): row for (at, key), row in by_hand.items() if at == window}
+        shares = dealt_by_hand(
+            sum(row[0] for row in own.values()),
+            {key: row[1] for key, row in own.items()},
+            {key: rows[window, key].weight for key in own},
+        )
+        for key, share in shares.items():
+            assert rows[window, key].fair_share == pytest.approx(share, abs=1e-4), (window, key)
+
+
 for seed in range(1, 5):
     STORIES[f"lively_{seed}"] = partial(lambda one: lively(one), seed)
 
@@ -492,6 +577,19 @@ def jumping() -> list[Event]:
 @pytest.mark.parametrize("name", ["large_quantum", "favoured", "jumping"])
 def test_a_planted_fault_of_the_scheduler_fails(told: dict[str, Told], name: str) -> None:
     assert told[name].queue.verdict == "FAIL"
+
+
+def test_every_story_has_the_same_verdicts_from_facts(spark: SparkSession, tmp_path: Path) -> None:
+    """Planted unfairness of every kind, fair runs and gaps: row for row, of windows of 10 s."""
+    for name, made in STORIES.items():
+        write(tmp_path, made(), broker=name)
+    events = read_events(spark, str(tmp_path)).persist()
+    gaps = gaps_of(events)
+    raw = sorted(map(tuple, fairness(events, 10, gaps=gaps).collect()), key=repr)
+    present = presence_of(cells(events))
+    assert sorted(map(tuple, judged(present, WINDOW_US, gaps=gaps).collect()), key=repr) == raw
+    events.unpersist()
+    assert {row[-1] for row in raw} == {"PASS", "FAIL", "-"}
 
 
 def test_ten_bad_minutes_are_not_lost_in_a_day(journal: Journal) -> None:
