@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SERVER := $(VENV)/.server
+SPARK  := $(VENV)/.spark
 READY  := $(VENV)/.ready
 # The optional compiled build has an environment of its own.
 FAST       := .venv-compiled
@@ -38,10 +39,15 @@ $(SERVER): pyproject.toml constraints.txt
 	@$(PIP) -e '.[server]'
 	@touch $@
 
+# The demos of the pipeline need Spark, and none of what tests need.
+$(SPARK): $(SERVER)
+	@$(PIP) -e '.[server,spark]'
+	@touch $@
+
 $(READY): $(SERVER)
 	@echo "adding what the tests need to $(VENV): a few minutes"
 	@$(PIP) -e '.[server,dev]'
-	@touch $@
+	@touch $(SPARK) $@
 
 setup: $(READY)  ## create the virtual environment with all that tests need
 
@@ -149,7 +155,7 @@ demo: $(SERVER)  ## one noisy tenant, three quiet ones: see what fairness does (
 	@$(BIN)/fila demo
 
 # Java is the one thing outside the checkout: found, or installed where that is possible.
-java: $(READY)  ## find Java 17+ for Spark, or install it (apt, as root)
+java: $(SERVER)  ## find Java 17+ for Spark, or install it (apt, as root)
 	@$(BIN)/python -m fila.spark.java >/dev/null 2>&1 \
 	  || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 	       && echo "installing Java for Spark …" && apt-get update -qq >/dev/null \
@@ -170,9 +176,8 @@ redis:  ## find Redis, which holds the results of Celery's tests, or install it 
 	       && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; } \
 	  || { echo "Celery's tests need Redis: apt-get install redis-server"; exit 1; }
 
-tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root); SQS clients, too
+tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root)
 	@$(BIN)/python -m tests.tools
-	@$(BIN)/python -m tests.sqs.clients
 
 $(MODULES): dashboard/package-lock.json dashboard/package.json
 	@command -v npm >/dev/null || { echo "building the dashboard needs Node 20 with npm"; exit 1; }
@@ -190,10 +195,10 @@ dashboard: $(MODULES)  ## type-check the dashboard and build it into the package
 pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (two minutes)
 	@$(BIN)/python -m tests.dashboard.pictures
 
-demo-spark: $(READY) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
+demo-spark: $(SPARK) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
 	@$(BIN)/python -m fila.spark.demo
 
-pipeline: $(READY) java  ## a broker, load, tables on Spark, and their live page in the browser
+pipeline: $(SPARK) java  ## a broker, load, tables on Spark, and their live page in the browser
 	@$(BIN)/python -m fila.spark.live_demo
 
 clean:  ## remove the virtual environment and caches
