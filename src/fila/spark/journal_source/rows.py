@@ -15,12 +15,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from fila.journal.columns import events_batch
 from fila.journal.places import filesystem
 from fila.journal.recovery import gap_event
+from fila.spark.arrow import arrow_schema
 from fila.spark.journal_source.frontier import Slice, slices
 from fila.spark.journal_source.inventory import hot_batches, pieces
 from fila.spark.journal_source.offsets import Position
@@ -61,7 +61,7 @@ class Rows:
 
     @cached_property
     def _arrow(self) -> Any:
-        return to_arrow_schema(self._schema, timezone="UTC")
+        return arrow_schema(self._schema)
 
     @cached_property
     def _columns(self) -> list[str]:

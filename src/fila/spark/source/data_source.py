@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+import pyspark
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructField, StructType
 
@@ -59,8 +60,17 @@ class FilaDataSource(DataSource):
         return SnapshotReader(self._parsed(schema, READ), schema)
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802
-        from fila.spark.source.stream_reader import QueueStreamReader
-
+        try:
+            from fila.spark.source.stream_reader import QueueStreamReader
+        except ImportError as error:
+            if error.name != "pyspark.sql.streaming.datasource":
+                raise
+            raise SourceError(
+                "a queue can be read as a stream from Spark 4.2 on, and this is "
+                f"{pyspark.__version__}: older ones do not say which batch they have committed, "
+                "so nothing could be acknowledged. Read it in batches (spark.read), or install a "
+                "newer PySpark"
+            ) from error
         return QueueStreamReader(self._parsed(schema, STREAM), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:

@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -27,6 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from fila.spark.arrow import arrow_schema
 from fila.spark.source.options import SourceError
 
 _TEXT: Final = StringType()
@@ -111,7 +111,7 @@ class Shape:
     """Casts the broker's batches to a schema of Spark's, column by column."""
 
     def __init__(self, schema: StructType) -> None:
-        self._schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self._schema: pa.Schema = arrow_schema(schema)
 
     def batches(self, stream: bytes) -> Iterator[Any]:
         """The record batches of an Arrow IPC stream, as Spark wants them."""
