@@ -271,7 +271,8 @@ def _python_workers(driver: int) -> list[int]:
     while looked_at:
         for child in children.get(looked_at.pop(), []):
             looked_at.append(child)
-            if b"pyspark" in names.get(child, b"") and b"java" not in names[child].split(b"\0")[0]:
+            # `python -m pyspark.daemon` and the like; the script that starts the JVM is none.
+            if b"\0-m\0pyspark." in names.get(child, b""):
                 found.append(child)
     return found
 
