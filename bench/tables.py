@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,19 +52,21 @@ def run(full: bool) -> Findings:
         skewed = Shape(queues=1, tenants=1_000, hot_share=0.99, span_us=DAY_US)
         write_journal(home / "journal", skewed, events, -(-events // parts))
         size = sum(path.stat().st_size for path in (home / "journal").rglob("*.parquet"))
-        built_s = fila("run", home, "tables", "--available-now")
+        built = fila("run", home, "tables", "--available-now")
         commits = [json.loads(path.read_text()) for path in (home / "tables/_commits").iterdir()]
         busy_s = sum(one["took_ms"] for one in commits) / 1e3
         rows: list[Row] = []
         for report in REPORTS:
             row: Row = {"report": report}
             for source in ("tables", ""):
-                row[f"from {source or 'raw'}, s"] = fila(report, home, source, "--json")
+                took = fila(report, home, source, "--json")
+                row[f"from {source or 'raw'}, s"] = took.seconds
+                row[f"CPU from {source or 'raw'}, s"] = took.cpu_s
             rows.append(row)
             print(row, flush=True)
         write_journal(home / "many" / "journal",
                       Shape(queues=1, tenants=tenants, hot_share=0.0), many, 200_000)  # fmt: skip
-        many_s = fila("fairness", home / "many", "", "--json")
+        judged = fila("fairness", home / "many", "", "--json")
         lags = live(home / "live", LIVE_S if full else SHORT_LIVE_S)
     finally:
         shutil.rmtree(home)
@@ -71,11 +75,11 @@ def run(full: bool) -> Findings:
         source: max(float(row[f"from {source}, s"]) for row in rows) for source in ("tables", "raw")
     }
     lag_p99 = float(np.percentile(lags, 99))
-    built: list[Row] = [
+    tables: list[Row] = [
         {
             "events": events, "bytes an event": round(size / events, 1), "batches": len(commits),
-            "seconds in batches": round(busy_s, 1), "seconds in all": built_s,
-            "events/s": round(rate),
+            "seconds in batches": round(busy_s, 1), "seconds in all": built.seconds,
+            "CPU seconds": built.cpu_s, "events/s": round(rate),
         }
     ]  # fmt: skip
     return Findings(
@@ -83,8 +87,12 @@ def run(full: bool) -> Findings:
         f"{many:,} events of {tenants:,} tenants; a broker with the pipeline beside it. Seconds of "
         "reports include the start of Python and of Spark.",
         {
-            "Tables": built,
+            "Tables": tables,
             "Reports": rows,
+            "Many tenants": [
+                {"tenants": tenants, "events": many, "seconds": judged.seconds,
+                 "CPU seconds": judged.cpu_s}
+            ],
             "Lag beside a broker, s": [
                 {"batches": len(lags), "p50": round(float(np.percentile(lags, 50)), 1),
                  "p99": round(lag_p99, 1)}
@@ -98,7 +106,7 @@ def run(full: bool) -> Findings:
             Target("the slowest report from raw", f"< {FROM_RAW_S:g} s", f"{slow['raw']:.1f} s",
                    slow["raw"] < FROM_RAW_S),
             Target(f"fairness of {tenants:,} tenants from raw", f"< {MANY_S:g} s",
-                   f"{many_s:.1f} s", many_s < MANY_S),
+                   f"{judged.seconds:.1f} s", judged.seconds < MANY_S),
             Target(f"live lag p99 at {LIVE_EVENTS_PER_S:,} events/s", f"< {LAG_S:g} s",
                    f"{lag_p99:.1f} s", lag_p99 < LAG_S),
         ],
@@ -108,20 +116,31 @@ def run(full: bool) -> Findings:
     )  # fmt: skip
 
 
-def fila(verb: str, home: Path, tables: str, *words: str) -> float:
-    """Seconds of `fila pipeline …`; a report may have a verdict of its own."""
+class Took(NamedTuple):
+    seconds: float
+    cpu_s: float  # of the command and all it started: says more where others share the cores
+
+
+def fila(verb: str, home: Path, tables: str, *words: str) -> Took:
+    """What `fila pipeline …` took; a report may have a verdict of its own."""
     place = str(home / tables) if tables else ""
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), _cpu_s()
     done = subprocess.run(
         [sys.executable, "-m", "fila.cli.main", "pipeline", verb, "--journal",
          str(home / "journal"), "--tables", place, *_MASTER, *words],
         capture_output=True, text=True,
     )  # fmt: skip
-    took = round(time.monotonic() - began, 1)
+    took = Took(round(time.monotonic() - began, 1), round(_cpu_s() - cpu_s, 1))
     if done.returncode not in (0, 1, 3) or "Traceback" in done.stderr:
         raise RuntimeError(f"{verb}: {done.stderr[-2_000:]}")
-    print(f"{verb:<10} {tables or 'raw':<8} {took:6.1f} s", flush=True)
+    print(f"{verb:<10} {tables or 'raw':<8} {took.seconds:6.1f} s, CPU {took.cpu_s} s", flush=True)
     return took
+
+
+def _cpu_s() -> float:
+    """Of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def live(home: Path, seconds: float) -> list[float]:
