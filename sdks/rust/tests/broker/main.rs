@@ -12,6 +12,7 @@ mod peer;
 mod producing;
 mod secured;
 mod trouble;
+mod versions;
 
 use std::future::Future;
 use std::time::Duration;
