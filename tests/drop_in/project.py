@@ -20,6 +20,8 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
+if os.environ.get("PROJECT_CA"):
+    app.conf.broker_use_ssl = {"ca_certs": os.environ["PROJECT_CA"]}
 LOG = Path(os.environ["PROJECT_LOG"])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fila import testing
+from fila import FilaClient, testing
 from fila.testing import RealBroker
 
 from .workers import Project, redis, wait_for
@@ -194,3 +194,26 @@ def test_a_restarted_broker_loses_no_task(tmp_path: Path):
             with broker.client() as client:
                 wait_for(lambda: client.get_stats("celery").in_flight == 0)
                 assert client.get_stats("celery").depth == 0
+
+
+def test_a_project_works_over_tls_with_an_api_key(tmp_path: Path):
+    certs = Path(__file__).parents[1] / "client" / "certs"
+    settings = {
+        "tls.cert_file": certs / "server.pem",
+        "tls.key_file": certs / "server.key",
+        "auth.bootstrap_apikey": "the-bootstrap-key",
+    }
+    with testing.broker(settings) as broker:
+        _, _, port = broker.address.rpartition(":")
+        root = FilaClient(
+            f"localhost:{port}", api_key="the-bootstrap-key", tls_ca=str(certs / "ca.pem")
+        )
+        with root:
+            key = root.create_api_key("worker")
+            root.set_acl(key.key_id, [("produce", "*"), ("consume", "*"), ("admin", "*")])
+        project = Project(
+            f"filas://:{key.key}@localhost:{port}/", tmp_path, PROJECT_CA=str(certs / "ca.pem")
+        )
+        with project.worker("--concurrency", "1"):
+            project.python("send.delay('acme', 1)")
+            wait_for(lambda: project.lines() == ["acme 1"])
