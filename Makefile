@@ -12,6 +12,9 @@ FAST_READY := $(FAST)/.ready
 BUILD       := .venv-build
 BUILD_READY := $(BUILD)/.ready
 DIST        := dist
+# The lowest Spark that is supported: PySpark alone, the rest is that of the environment above.
+LOWEST_SPARK := 4.1.4
+SPARK_LOWEST := .venv-spark-$(LOWEST_SPARK)
 SOURCES    := $(shell find src -name '*.py' -o -name '*.lua')
 SEEDS  ?= 200
 MODULES := dashboard/node_modules/.package-lock.json
@@ -23,7 +26,7 @@ GUI    := FILA_GUI__LISTEN_ADDR=$${FILA_GUI__LISTEN_ADDR-127.0.0.1:8080} \
           FILA_GUI__FALLBACK=$${FILA_GUI__FALLBACK-true}
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark pipeline java chromium redis dashboard pictures clean compile run-compiled test-compiled wheel binary conformance
+.PHONY: help setup run test check format generate sdk sdks simulate fuzz tools bench docs demo demo-spark pipeline java chromium redis dashboard pictures lowest-spark clean compile run-compiled test-compiled wheel binary conformance
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -195,6 +198,18 @@ dashboard: $(MODULES)  ## type-check the dashboard and build it into the package
 pictures: $(READY) chromium  ## the dashboard's pictures in docs/pictures/ (two minutes)
 	@$(BIN)/python -m tests.dashboard.pictures
 
+$(SPARK_LOWEST)/.ready: | $(READY)
+	@$(BIN)/python -m venv --clear $(SPARK_LOWEST)
+	@$(SPARK_LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  pyspark==$(LOWEST_SPARK)
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(" \
+	  + repr(sysconfig.get_path("purelib")) + ")")' \
+	  > $$($(SPARK_LOWEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-rest.pth
+	@touch $@
+
+lowest-spark: $(SPARK_LOWEST)/.ready java  ## tables in Delta and Iceberg, on the lowest Spark that is supported
+	@$(SPARK_LOWEST)/bin/python -m pytest -p no:cacheprovider tests/spark/tables/lowest.py
+
 demo-spark: $(SPARK) java  ## noisy, quiet, throttled and failing tenants for 30 s, then Spark's reports
 	@$(BIN)/python -m fila.spark.demo
 
@@ -202,4 +217,4 @@ pipeline: $(SPARK) java  ## a broker, load, tables on Spark, and their live page
 	@$(BIN)/python -m fila.spark.live_demo
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(FAST) $(BUILD) .tools dashboard/node_modules tools/playground/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site
+	rm -rf $(VENV) $(FAST) $(BUILD) .venv-spark-* .tools dashboard/node_modules tools/playground/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site

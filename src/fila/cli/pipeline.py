@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.cli import pipeline_jobs, pipeline_show, pipeline_tables
+from fila.cli import pipeline_jobs, pipeline_maintain, pipeline_show, pipeline_tables
 from fila.cli.durations import seconds
 from fila.cli.failure import EXIT_FAILED, EXIT_UNDECIDED, Failure, usage
 from fila.cli.options import Subparsers, command, verbs, whole_number
@@ -117,6 +117,7 @@ def add_parser(subparsers: Subparsers) -> None:
     _top(report)
     pipeline_jobs.add_parsers(verb, _pair, seconds)
     pipeline_tables.add_parsers(verb, _pair, seconds)
+    pipeline_maintain.add_parsers(verb, _pair, seconds)
     pipeline_show.add_parsers(verb, _moment)
 
 
@@ -150,6 +151,8 @@ def _reports(args: argparse.Namespace) -> list[Report] | int:
         return made if isinstance(made, int) else [made]
     if args.verb in pipeline_tables.VERBS:
         return pipeline_tables.run(args)
+    if args.verb in pipeline_maintain.VERBS:
+        return pipeline_maintain.run(args)
     if args.verb in pipeline_show.VERBS:
         return pipeline_show.run(args)
     from fila.spark.command import Request

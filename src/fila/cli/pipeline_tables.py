@@ -56,6 +56,10 @@ def add_parsers(verb: Subparsers, pair: Any, duration_s: Any) -> None:
     )  # fmt: skip
     _objective(run)
     run.add_argument(
+        "--format", metavar="NAME", default="",
+        help="parquet, delta or iceberg (default: what the tables have, parquet if they are new)",
+    )  # fmt: skip
+    run.add_argument(
         "--master", metavar="URL", default="",
         help="Spark master, such as local[2] or spark://host:7077 (default: all local cores)",
     )  # fmt: skip
@@ -113,7 +117,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from fila.spark.products.slo import DEFAULT, objective
-    from fila.spark.session import get_spark
     from fila.spark.tables.run import CONF, Asked, local_conf
     from fila.spark.tables.run import run as keep
 
@@ -125,10 +128,11 @@ def _run(args: argparse.Namespace) -> int:
         args.max_events,
         args.late,
         objectives=tuple(objective(text) for text in args.objective) or DEFAULT,
+        form=args.format,
     )
     local = not args.master or args.master.startswith("local")
     conf = {**(local_conf() if local else CONF), **dict(args.conf)}
-    spark = get_spark(args.master, conf=conf, app="fila pipeline")
+    spark = session(args.master, conf, asked.tables, args.format)
     note(f"{', '.join(asked.journals)} → {asked.tables}, Spark {spark.version} on "
          f"{spark.sparkContext.master}")  # fmt: skip
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -145,6 +149,22 @@ def _run(args: argparse.Namespace) -> int:
     finally:
         spark.stop()
     return 0
+
+
+def session(master: str, conf: dict[str, str], tables: str, form: str) -> Any:
+    """A Spark session that can write the tables' format."""
+    import pyspark
+
+    from fila.spark.session import SparkUnavailable, get_spark
+    from fila.spark.tables.formats import conf_for, unresolved
+    from fila.spark.tables.lake import format_of
+
+    form = form or format_of(tables)
+    try:
+        settings = conf_for(form, pyspark.__version__, conf)
+        return get_spark(master, conf=settings, app="fila pipeline")
+    except SparkUnavailable as error:
+        raise Failure(unresolved(form, str(error)) or str(error)) from error
 
 
 def _exported(tables: str, journals: tuple[str, ...]) -> None:

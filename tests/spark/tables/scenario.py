@@ -26,7 +26,7 @@ BROKER = "b1"
 
 
 class Scenario:
-    def __init__(self, seed: int, seconds: int = 70) -> None:
+    def __init__(self, seed: int, seconds: int = 70, sign_of_life: bool = True) -> None:
         self.rng = random.Random(seed)
         self.runs: dict[int, list[Event]] = {}
         self._turns = Turns(journal=True)
@@ -45,7 +45,8 @@ class Scenario:
         # A sign of life later on, so that every period above is over; not in the books.
         self._turns.wait(320 * SECOND)
         self._events = []
-        self._snapshot()
+        if sign_of_life:
+            self._snapshot()
         self._last = self._events
 
     @property

@@ -6,7 +6,7 @@ table, or nothing of it, and a batch that is repeated after a kill begins by rem
 attempt left.
 
     _commits/batch-0000000017.json      of one micro-batch: files added, the position reached
-    _commits/change-<name>.json         of maintenance: files added and removed
+    _commits/change-<time>-<what>.json  of maintenance: files added and removed
     _commits/upto-0000000017.json       everything up to a batch in one file; older ones go then
 """
 
@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fila.spark.tables.place import Place
+if TYPE_CHECKING:
+    from fila.spark.tables.place import Place
 
 FOLDER: Final = "_commits"
 VERSION: Final = 2  # 2: facts tell who was in the ring
@@ -97,24 +98,45 @@ class CommitLog:
         name = f"{_BATCH}{commit.batch:010d}.json"
         self._place.write(f"{FOLDER}/{name}", json.dumps({"version": VERSION, **asdict(commit)}))
 
-    def change(self, name: str, added: Iterable[TableFile], removed: Iterable[str]) -> None:
-        """Files in place of others: the rows stay the same."""
+    def change(
+        self, at_ms: int, what: str, added: Iterable[TableFile], removed: Iterable[str]
+    ) -> None:
+        """Files in place of others, or files that are too old."""
         document = {"version": VERSION, "files": list(added), "removed": sorted(removed)}
-        self._place.write(f"{FOLDER}/{_CHANGE}{name}.json", json.dumps(document))
+        self._place.write(f"{FOLDER}/{_CHANGE}{at_ms:013d}-{what}.json", json.dumps(document))
+
+    def removed(self, before_ms: int) -> set[str]:
+        """Files that maintenance has taken out of the tables before a time, as far back as the log
+        has its changes one by one."""
+        found: set[str] = set()
+        for name in self._place.names(FOLDER):
+            if name.startswith(_CHANGE) and _at_ms(name) < before_ms:
+                found |= set(self._document(name)["removed"])
+        return found
 
     def contents(self) -> Contents:
         """What belongs to the tables. Looks again if the log was tidied up meanwhile."""
         while True:
             try:
-                return self._contents()
+                return self._contents(self._place.names(FOLDER))
             except _Moved:
                 continue
 
-    def tidy(self) -> int:
-        """Put the log into one file; how many went. One maintenance at a time."""
+    def tidy(self, before_ms: int) -> int:
+        """Put what is older into one file; how many went. One maintenance at a time."""
         names = self._place.names(FOLDER)
-        found = self.contents()
-        if found.last is None or len(names) < 3:
+        batches = [name for name in names if name.startswith(_BATCH)]
+        upto = max((name for name in names if name.startswith(_UPTO)), default="")
+        old = []
+        for name in batches:
+            if self._commit(name).at_ms >= before_ms:
+                break
+            old.append(name)
+        old += [name for name in names if name.startswith(_CHANGE) and _at_ms(name) < before_ms]
+        if len(old) < 2:
+            return 0
+        found = self._contents([*([upto] if upto else []), *old])
+        if found.last is None:
             return 0
         document = {
             "version": VERSION,
@@ -122,19 +144,17 @@ class CommitLog:
             "events": found.events,
             "last": asdict(found.last),
         }
-        upto = f"{_UPTO}{found.last.batch:010d}.json"
-        self._place.write(f"{FOLDER}/{upto}", json.dumps(document))
-        newest = f"{_BATCH}{found.last.batch:010d}.json"
-        # The newest batch stays: it is where the next one goes on.
-        gone = [name for name in names if name < newest or name.startswith(_CHANGE)]
-        gone = [name for name in gone if name not in (newest, upto)]
-        gone += [name for name in names if name.startswith(_UPTO) and name != upto]
-        for name in sorted(set(gone)):
+        target = f"{_UPTO}{found.last.batch:010d}.json"
+        self._place.write(f"{FOLDER}/{target}", json.dumps(document))
+        # The newest batch stays: it is where the next one goes on. Changes go in their order: one
+        # that is read without those after it would bring back what they have removed.
+        gone = [name for name in old if name != batches[-1]]
+        gone += [upto] if upto and upto != target else []
+        for name in gone:
             self._place.remove(f"{FOLDER}/{name}")
-        return len(set(gone))
+        return len(gone)
 
-    def _contents(self) -> Contents:
-        names = self._place.names(FOLDER)
+    def _contents(self, names: list[str]) -> Contents:
         upto = max((name for name in names if name.startswith(_UPTO)), default="")
         files: dict[str, TableFile] = {}
         events = 0
@@ -177,6 +197,10 @@ class CommitLog:
                 "…`), and the journal is read again"
             )
         return found
+
+
+def _at_ms(name: str) -> int:
+    return int(name[len(_CHANGE) :].partition("-")[0])
 
 
 class _Moved(Exception):  # noqa: N818

@@ -62,7 +62,7 @@ class TableJob:
             return
         began = time.monotonic()
         store, before = self._store, self._last
-        store.begin(number)
+        store.begin(number, self._query)
         files = store.write(EVENTS, batch, number, TIME[EVENTS], ORDER[EVENTS])
         wrote = time.monotonic()
         events = store.read(EVENTS, files)
@@ -77,6 +77,7 @@ class TableJob:
         finally:
             found.unpersist()
         self._products(commit, before, ends)
+        commit.details["format"] = store.form
         commit.details["events_ms"] = round((wrote - began) * 1_000)
         commit.took_ms = round((time.monotonic() - began) * 1_000)
         commit.at_ms = round(time.time() * 1_000)
@@ -109,10 +110,11 @@ class TableJob:
         done = dict(before.details.get("products", {})) if before else {}
         path = before.details.get("habits", "") if before else ""
         spans = products.due(done, ends)
-        if spans:
+        files = [*store.contents().files, *commit.files] if spans else []
+        bounds = products.bounds_us(spans, _first_us(files)) if spans else (0, 0)
+        done |= {one.broker: one.stop for one in spans}
+        if bounds[0] < bounds[1]:  # else all of it lies before the tables begin
             began = time.monotonic()
-            files = [*store.contents().files, *commit.files]
-            bounds = products.bounds_us(spans, _first_us(files))
             facts, events = (
                 store.read(table, Contents(files, None).of(table, *bounds))
                 for table in (FACTS, EVENTS)
@@ -122,7 +124,6 @@ class TableJob:
             for table, rows in made.items():
                 commit.files += self._write(table, rows, number)
             path = store.write_state("habits", remembered(after).coalesce(1), number)
-            done |= {one.broker: one.stop for one in spans}
             commit.details["products_ms"] = round((time.monotonic() - began) * 1_000)
         commit.details |= {"products": done, "habits": path}
 

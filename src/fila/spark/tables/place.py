@@ -6,12 +6,16 @@ here appears whole or not at all, where the file system can promise that.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fila.journal.files import sync
+from fila.spark.tables.commits import TablesError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,6 +163,18 @@ class RemotePlace:
         self._system.mkdirs(target.getParent())
         if not self._system.rename(source, target):
             raise OSError(f"{source} could not be renamed to {target}")
+
+
+@contextmanager
+def alone(root: str, name: str, refused: str = "") -> Iterator[None]:
+    """One process of this machine at a time; others wait, or with `refused` are told so."""
+    Path(root).mkdir(parents=True, exist_ok=True)
+    with (Path(root) / name).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refused else 0))
+        except BlockingIOError:
+            raise TablesError(refused) from None
+        yield
 
 
 def place_of(root: str, spark: SparkSession | None = None) -> Place:

@@ -7,21 +7,20 @@ query from the same checkpoint; what is wrong with the tables or the options is 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fila.spark import register
 from fila.spark.products.slo import DEFAULT, Objective
 from fila.spark.tables.commits import Commit, TablesError
 from fila.spark.tables.job import CHECKPOINT, TableJob
+from fila.spark.tables.lake import store_of
+from fila.spark.tables.place import alone
 from fila.spark.tables.schemas import schemas
-from fila.spark.tables.store import ParquetStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +52,7 @@ class Asked(NamedTuple):
     late_s: float = 600.0
     hot_tail: bool = True
     objectives: tuple[Objective, ...] = DEFAULT
+    form: str = ""  # of the tables; empty: the one they have, Parquet if they are new
 
 
 Told = Callable[[Commit], None]
@@ -92,7 +92,7 @@ def start(spark: SparkSession, asked: Asked, told: Told = lambda commit: None) -
     """The stream from the journals into the tables, running."""
     # Spark looks once for sources that are installed; if that fails, it never finds any.
     register(spark)
-    store = ParquetStore(spark, asked.tables, schemas())
+    store = store_of(spark, asked.tables, schemas(), asked.form)
     source = (
         spark.readStream.format("fila-journal")
         .option("paths", ",".join(asked.journals[1:]))
@@ -116,17 +116,9 @@ def local_conf() -> dict[str, str]:
     return {**CONF, "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
 
 
-@contextmanager
-def _alone(tables: str) -> Iterator[None]:
+def _alone(tables: str) -> AbstractContextManager[None]:
     """Two jobs in one place would undo each other's batches; of places elsewhere the checkpoint
     takes care, which only one query can write."""
     if "://" in tables:
-        yield
-        return
-    Path(tables).mkdir(parents=True, exist_ok=True)
-    with (Path(tables) / _LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TablesError(f"another `fila pipeline run` keeps the tables in {tables}") from None
-        yield
+        return nullcontext()
+    return alone(tables, _LOCK, f"another `fila pipeline run` keeps the tables in {tables}")

@@ -25,6 +25,7 @@ from fila.spark.tables.facts import CARRIED, FACT
 EVENTS: Final = "events"
 FACTS: Final = "facts"
 CAPACITY: Final = "capacity"
+PARTITIONS: Final = ("date", "hour")  # what tables are cut by
 # The column that says of when a row is: tables are cut into hours by it.
 TIME: Final = {
     EVENTS: "ts", FACTS: "window_start", CAPACITY: "window_start", "fairness": "period_start",

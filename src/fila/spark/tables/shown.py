@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from fila.spark.tables.commits import CommitLog, TablesError
 from fila.spark.tables.place import LocalPlace
-from fila.spark.tables.schemas import TIME
+from fila.spark.tables.schemas import PARTITIONS, TIME
 
 
 def shown(
@@ -43,7 +43,9 @@ def shown(
     for one in sorted(files, key=lambda file: -file.last_us):
         if count >= top and one.last_us < _oldest(kept, time):
             break
-        rows = pq.ParquetFile(place.address(one.path)).read()
+        file = pq.ParquetFile(place.address(one.path))
+        # Iceberg's files have what the table is cut by as columns, too.
+        rows = file.read([name for name in file.schema_arrow.names if name not in PARTITIONS])
         mask = pc.is_valid(rows[time])
         for column, wanted in (("queue", queue), ("fairness_key", key)):
             if wanted and column in rows.column_names:
