@@ -19,6 +19,9 @@ type QueueConfig struct {
 	// MaxAttempts makes a dead letter of a message that failed so many times, whatever the hook says; 0 is
 	// no limit.
 	MaxAttempts uint32
+	// Cost is what a message costs its fairness key: "messages" (1; also if empty), or "bytes", those of its
+	// headers and payload, so that keys share bytes by weight.
+	Cost string
 }
 
 // QueueInfo is a line of the list of queues.
@@ -71,14 +74,18 @@ func (c *Client) CreateQueue(ctx context.Context, name string, cfg QueueConfig) 
 		return "", invalid("create queue "+quoted(name), fmt.Errorf("visibility timeout must not be negative, not %v", cfg.VisibilityTimeout))
 	}
 	var maxAttempts *uint32
-	if cfg.MaxAttempts > 0 {
+	var cost *string
+	if cfg.MaxAttempts > 0 || cfg.Cost != "" {
 		maxAttempts = &cfg.MaxAttempts
+	}
+	if cfg.Cost != "" {
+		cost = &cfg.Cost
 	}
 	var reply wire.CreateQueueResult
 	q := query{op: "create queue " + quoted(name), queue: name, subject: "queue " + quoted(name), reply: &reply,
 		body: &wire.CreateQueue{
 			Name: name, OnEnqueue: given(cfg.OnEnqueue), OnFailure: given(cfg.OnFailure),
-			VisibilityTimeoutMs: millis(cfg.VisibilityTimeout), MaxAttempts: maxAttempts,
+			VisibilityTimeoutMs: millis(cfg.VisibilityTimeout), MaxAttempts: maxAttempts, Cost: cost,
 		}}
 	if err := c.ask(ctx, q); err != nil {
 		return "", err

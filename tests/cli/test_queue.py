@@ -96,6 +96,13 @@ def test_inspecting_a_queue_shows_counts_and_both_tables(fila):
     ]
 
 
+def test_a_queue_whose_messages_cost_their_bytes_says_so(fila):
+    assert fila("queue", "create", "sized", "--cost", "bytes").code == 0
+    assert "Quantum: 16384 bytes" in fila("queue", "inspect", "sized").out.splitlines()
+    assert fila("queue", "inspect", "sized", "--json").document["cost"] == "bytes"
+    assert fila("queue", "create", "odd", "--cost", "stones").code == 2
+
+
 def test_inspecting_an_empty_queue_keeps_its_form(fila, queue):
     lines = fila("queue", "inspect", queue).out.splitlines()
     assert lines[:2] == [f"Queue: {queue}", "Depth: 0"]
@@ -112,6 +119,7 @@ def test_inspect_as_json(fila):
         "active_fairness_keys": 1,
         "active_consumers": 0,
         "quantum": 1,
+        "cost": "messages",
         "fairness_keys": [{"key": "acme", "pending": 1, "deficit": 0, "weight": 1}],
         "throttle_keys": [],
         "paused": None,

@@ -20,7 +20,7 @@ def measured(outcome: Outcome) -> Outcome:
 
 def due(turns: Turns, key: bytes) -> float:
     queue = turns.machine.state.queues["q"]
-    return queue.keys[key].entitled_at(queue.ring.clock)
+    return queue.ring.entitled(queue.keys[key])
 
 
 def test_keys_are_due_their_weights_while_they_have_messages() -> None:
@@ -74,7 +74,7 @@ def test_no_key_is_due_more_than_it_had_to_send(
         turns.ack("q", outcome.ids()[:3])
     queue = turns.machine.state.queues["q"]
     for one in queue.keys.values():
-        found = one.entitled_at(queue.ring.clock)
+        found = queue.ring.entitled(one)
         assert 0 <= found <= one.served + one.pending
         if not one.pending:
             assert found == one.served

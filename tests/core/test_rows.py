@@ -117,7 +117,12 @@ def test_a_lease_comes_back_as_it_was_stored(
     assert row == (expires, leased, consumer, [key[4:] for key in keys])
 
 
-@given(st.builds(QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32, FROM_1))
+ROW = st.builds(
+    QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32, FROM_1, st.booleans()
+)
+
+
+@given(ROW)
 def test_a_queue_comes_back_as_it_was_stored(row: QueueRow) -> None:
     assert rows.read_queue(rows.queue_row(row)) == row
 

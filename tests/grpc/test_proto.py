@@ -38,7 +38,7 @@ FIELDS = {
     "NackSuccess": "",
     "NackError": "code message",
     "CreateQueueRequest": "name config",
-    "QueueConfig": "on_enqueue_script on_failure_script visibility_timeout_ms max_attempts",
+    "QueueConfig": "on_enqueue_script on_failure_script visibility_timeout_ms max_attempts cost",
     "CreateQueueResponse": "queue_id",
     "UpdateQueueRequest": "queue settings expected_version from_version note unrehearsed",
     "UpdateQueueResponse": "version",
@@ -58,7 +58,7 @@ FIELDS = {
     "ConfigEntry": "key value",
     "GetStatsRequest": "queue",
     "GetStatsResponse": "depth in_flight active_fairness_keys active_consumers quantum "
-    "per_key_stats per_throttle_stats leader_node_id replication_count",
+    "per_key_stats per_throttle_stats leader_node_id replication_count cost",
     "PerFairnessKeyStats": "key pending_count current_deficit weight",
     "PerThrottleKeyStats": "key tokens rate_per_second burst",
     "RedriveRequest": "dlq_queue count",

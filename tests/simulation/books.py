@@ -187,11 +187,11 @@ class Books:
             return None
         name = queue.name + ".dlq"
         if name not in self.queues:
-            self.add_queue(name, queue.visibility_ns // MS, queue.name)
+            self.add_queue(name, queue.visibility_ns // MS, queue.name, queue.by_bytes)
         return self.queues[name]
 
-    def add_queue(self, name: str, visibility_ms: int, owner: str) -> None:
-        self.queues[name] = Queue(name, visibility_ms, owner, self.now)
+    def add_queue(self, name: str, visibility_ms: int, owner: str, by_bytes: bool = False) -> None:
+        self.queues[name] = Queue(name, visibility_ms, owner, self.now, by_bytes)
         if self.journal:
             events.expect_plain(self.events, events.EVENT_QUEUE_CREATED, name)
 

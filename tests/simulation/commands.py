@@ -392,8 +392,11 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     if limit > settings.max_attempts_max or (limit and name.endswith(".dlq")):
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
+    if command.cost not in ("", "messages", "bytes"):
+        rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        return
     same("reply to CreateQueue", reply, None)
-    books.add_queue(name, visibility_ms, "")
+    books.add_queue(name, visibility_ms, "", command.cost == "bytes")
     books.queues[name].max_attempts = limit
     books.queues[name].settings["max_attempts"] = str(limit)
     if not name.endswith(".dlq"):

@@ -240,6 +240,8 @@ def _check_windowed(state: State) -> None:
 
 
 def _check_stats(machine: Machine, expected: model.Queue) -> None:
+    cost = machine.state.queues[expected.name].ring.by_bytes
+    _same(f"{expected.name}: whether messages cost their bytes", cost, expected.by_bytes)
     found = stats(machine.state, expected.name, 1_000)
     assert isinstance(found, QueueStats)
     _same(

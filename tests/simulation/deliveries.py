@@ -6,7 +6,7 @@ from fila.core.effect import Delivery
 from fila.core.entry import BODY, message_id
 from fila.core.settings import Settings
 
-from . import events, fair, waits
+from . import events, fair, fair_bytes, waits
 from .books import Books
 from .model import BURST_NS, Lease, Message, Queue
 from .turn import Record, Violation, same
@@ -83,9 +83,12 @@ def follow(books: Books, delivery: Delivery) -> None:
         waits.check(message, wait, now, books.tokens)
         if books.journal:
             events.expect_delivered(books.events, message, consumer.id, wait)
-        fair.delivered(key, settings.quantum)
-        if len(lane.throttle_keys) == 1 and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
-            fair.delivered_behind(lane, settings.quantum)
+        if queue.by_bytes:
+            fair_bytes.delivered(lane, len(message.body), settings.quantum_bytes)
+        else:
+            fair.delivered(key, settings.quantum)
+            if len(lane.throttle_keys) == 1 and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
+                fair.delivered_behind(lane, settings.quantum)
         for name in books.tokens.take(lane, now) if lane.throttle_keys else ():
             books.doubt(name)
         books.remove(message)

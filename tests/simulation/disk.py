@@ -172,6 +172,7 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         queue.version,
         queue.on_enqueue,
         queue.on_failure,
+        queue.ring.by_bytes,
         queue.created_ns,
         queue.pending,
         queue.keys_pending,

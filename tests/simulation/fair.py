@@ -16,6 +16,7 @@ Checked:
 
 from __future__ import annotations
 
+from . import fair_bytes
 from .model import Key, Lane, Queue
 from .turn import Violation
 
@@ -29,6 +30,7 @@ def becomes_ready(lane: Lane, sure: bool, placed: bool) -> None:
     queue = key.queue
     first = key.ready_lanes == 0
     lane.ready = True
+    fair_bytes.lane_changes(lane)
     key.ready_lanes += 1
     if not first:
         _end_span_behind(key)
@@ -56,6 +58,7 @@ def becomes_unready(lane: Lane) -> None:
     key = lane.key
     queue = key.queue
     lane.ready = False
+    fair_bytes.lane_changes(lane)
     key.ready_lanes -= 1
     del queue.ready_lanes[lane]
     if lane.sure:
@@ -105,6 +108,7 @@ def becomes_sure(lane: Lane) -> None:
 def weight_changes(key: Key, weight: int) -> None:
     """The weight of the newest message counts from the key's next visit."""
     if weight != key.weight:
+        fair_bytes.weight_changes(key, weight)
         key.weight = weight
         key.heaviest = max(key.heaviest, weight)
         key.epoch += 1
@@ -195,6 +199,7 @@ def forget_order(queue: Queue) -> None:
     queue.visit_key = None
     queue.pairs = {}
     queue.shared = {}
+    queue.leads = {}
     queue.ready_lanes = {}
     queue.newcomers = []
     for key in queue.keys.values():
@@ -203,6 +208,7 @@ def forget_order(queue: Queue) -> None:
         key.epoch += 1
         for lane in key.lanes.values():
             lane.ready = lane.sure = False
+            fair_bytes.lane_changes(lane)
 
 
 def _end_span_behind(key: Key) -> None:

@@ -1,10 +1,12 @@
 """The planted faults: one wrong line in the core at a time, and whether the auditor notices it.
 
-How they are planted is in planting.py; those in the turn and the commit path are in turn_faults.py.
+How they are planted is in planting.py; those in the turn and the commit path are in turn_faults.py,
+those of messages that cost their bytes in cost_faults.py.
 """
 
 from __future__ import annotations
 
+from .cost_faults import COST_FAULTS
 from .planting import COMPILED, Fault, fault, planted
 from .run import Outcome, run_seed
 from .turn_faults import TURN_FAULTS
@@ -29,9 +31,9 @@ FAULTS = [
     fault(
         "an emptied key keeps its deficit",
         "fila.core.readiness:make_unready",
-        "if to != LANE_PARKED or key.deficit == key.granted:\n                key.deficit = 0",
-        "pass",
-        "if key.pending == 0:\n        key.deficit = 0",
+        "if to != LANE_PARKED:\n                queue.ring.let_go(key)",
+        "if False:\n                pass",
+        "if key.pending == 0:\n        queue.ring.let_go(key)",
         "pass",
     ),
     fault(
@@ -104,8 +106,8 @@ FAULTS = [
     fault(
         "a visit that an empty bucket cuts off is forgotten",
         "fila.core.readiness:make_unready",
-        "if to != LANE_PARKED or key.deficit == key.granted:",
-        "if True:",
+        "if to != LANE_PARKED:\n                queue.ring.let_go(key)",
+        "if True:\n                queue.ring.let_go(key)",
     ),
     # --- leases and settlement
     fault(
@@ -624,4 +626,5 @@ FAULTS = [
         "ring_delta = 0",
     ),
     *TURN_FAULTS,
+    *COST_FAULTS,
 ]

@@ -155,6 +155,8 @@ class Key:
         "index",
         "joined",
         "lanes",
+        "largest",
+        "lightest",
         "met_tokens",
         "name",
         "passed",
@@ -165,7 +167,9 @@ class Key:
         "queue",
         "ready_lanes",
         "residual",
+        "stands",
         "steady_since",
+        "stood",
         "sure_lanes",
         "weight",
     )
@@ -193,6 +197,11 @@ class Key:
         self.passed: set[Key] = set()  # keys that had a visit since this one's last
         self.epoch = 0
         self.steady_since = 0  # counts what ends a span behind a shared bucket; -1: weight changed
+        # For fair_bytes.py.
+        self.stands = False  # it surely stands in the ring
+        self.stood = 0  # counts what ends a span
+        self.largest = 0  # bytes of a message of its
+        self.lightest = 0  # its smallest weight; 0: it had none yet
 
     def paused_at(self, now: int) -> int:
         """How long it was paused up to now, not counting when nobody had credit anyway."""
@@ -287,6 +296,7 @@ class Queue:
         "apart",
         "batches",
         "benched",
+        "by_bytes",
         "connections",
         "consumers",
         "counted",
@@ -299,11 +309,13 @@ class Queue:
         "keys_pending",
         "keys_seen",
         "last_lease",
+        "leads",
         "leased",
         "leases",
         "max_attempts",
         "name",
         "newcomers",
+        "overshoot",
         "owner",
         "pairs",
         "paused",
@@ -326,8 +338,11 @@ class Queue:
         "visit_weight",
     )
 
-    def __init__(self, name: str, visibility_ms: int, owner: str, now: int) -> None:
+    def __init__(
+        self, name: str, visibility_ms: int, owner: str, now: int, by_bytes: bool = False
+    ) -> None:
         self.name = name
+        self.by_bytes = by_bytes  # a message costs its bytes
         self.visibility_ns = visibility_ms * 1_000_000
         self.owner = owner  # the queue whose automatic dead-letter queue this is
         self.keys: dict[bytes, Key] = {}
@@ -376,6 +391,8 @@ class Queue:
         self.visit_weight = 1
         self.pairs: dict[tuple[Key, Key], list[float]] = {}
         self.shared: dict[tuple[Key, Key], list[float]] = {}  # spans behind a shared bucket
+        self.leads: dict[tuple[Key, Key], list[float]] = {}  # of keys that come and go
+        self.overshoot = 0.0  # bytes per weight of the largest message
 
     def stall_at(self, now: int) -> int:
         return self.stall_ns if self.credit else self.stall_ns + now - self.stalled_since

@@ -48,6 +48,8 @@ class Profile:
         self.updates = (0.0, 0.1, 0.0, 0.02, 0.0)[self.turns % 5]  # how often settings change
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
+        # Queues where messages cost their bytes.
+        self.by_bytes = {name for at, name in enumerate(names) if (self.turns // 3 + at) % 3 == 0}
         self.hooked = {name for name in names if rng.random() < 0.7}  # queues with hooks
         self.stepwise = rng.choice((0.2, 0.5, 0.8))  # share of redrives and purges that are jobs
         self.flushes = rng.choice((0.05, 0.3, 0.8))  # how often a sync begins, and ends
@@ -129,6 +131,7 @@ def settings(rng: Random) -> Settings:
         bucket_lanes={1: 100}.get(found.idle_lanes, found.bucket_lanes),
         redrive_pages={1: 1, 2: 4}.get(found.head_messages, found.redrive_pages),
         job_work={1: 1, 4: 8}.get(found.redrive_messages, found.job_work),
+        quantum_bytes={1: 20, 2: 64, 8: 300}.get(found.window_messages, 1_000),
         pass_bytes={1: 400, 300: 2_000}.get(found.page_bytes, found.pass_bytes),
         leaving_bytes={1: 500, 3: 2_000}.get(found.expire_messages, found.leaving_bytes),
     )

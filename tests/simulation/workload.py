@@ -227,7 +227,10 @@ class Workload:
         limit = self.profile.max_attempts
         if limit and self.rng.random() < 0.1:
             limit = self.rng.choice((1, 10**9))
-        world.apply(CreateQueue(queue, None, None, visibility_ms, limit))
+        cost = "messages" if limit else ""
+        if queue in self.profile.by_bytes:
+            cost = "bytes"
+        world.apply(CreateQueue(queue, None, None, visibility_ms, limit, cost))
 
     def limit(self, world: World, name: str) -> None:
         """Set, change or lift a limit, in either syntax; now and then wrongly."""

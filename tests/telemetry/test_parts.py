@@ -38,7 +38,7 @@ def test_history_keeps_the_last_five_minutes_in_order() -> None:
 
 def figures(name: bytes, number: int = 1, delivered: int = 0, pending: int = 0) -> KeyFigures:
     reading = (delivered, 0, 0, 0, 0, 0, 0)
-    return KeyFigures(name, number, 1, pending, 0, 0.0, reading, 0, 0, "idle", None)
+    return KeyFigures(name, number, 1, pending, 0, delivered, 0.0, reading, 0, 0, "idle", None)
 
 
 def keys(count: int) -> list[KeyFigures]:
@@ -50,7 +50,7 @@ def candidate(score: float, key: KeyFigures) -> Candidate:
 
 
 def test_the_busiest_keys_are_tracked_and_hold_their_places() -> None:
-    tracked = TrackedKeys(3)
+    tracked = TrackedKeys(3, "messages")
     some = keys(5)
     scores = [5.0, 4.0, 3.0, 2.0, 1.0]
     tracked.choose(map(candidate, scores, some), 100)
@@ -62,7 +62,7 @@ def test_the_busiest_keys_are_tracked_and_hold_their_places() -> None:
 
 
 def test_keys_somebody_looks_at_are_tracked_beside_the_others_within_a_limit() -> None:
-    tracked = TrackedKeys(1)
+    tracked = TrackedKeys(1, "messages")
     some = keys(PINNED_MAX + 2)
     tracked.choose([candidate(9.0, some[0])], 100)
     pinned = [tracked.pin(key, 1) for key in some[1:]]
@@ -71,14 +71,14 @@ def test_keys_somebody_looks_at_are_tracked_beside_the_others_within_a_limit() -
 
 
 def test_a_key_that_was_forgotten_and_came_back_counts_on_from_what_it_had() -> None:
-    tracked = TrackedKeys(1)
+    tracked = TrackedKeys(1, "messages")
     tracked.choose([candidate(9.0, figures(b"k", delivered=5, pending=3))], 100)
     total = (0, 0, 0, 0, 0, 0)
-    tracked.count((12, *total), [figures(b"k", delivered=12, pending=3)], 1, 1.0)
+    tracked.count((12, *total), 12, [figures(b"k", delivered=12, pending=3)], 1, 1.0)
     assert tracked.keys[b"k"].totals[0] == 7
-    tracked.count((12, *total), [], 2, 1.0)  # the queue has forgotten it
+    tracked.count((12, *total), 12, [], 2, 1.0)  # the queue has forgotten it
     assert tracked.keys[b"k"].totals[0] == 7 and tracked.keys[b"k"].key.pending == 0
-    tracked.count((14, *total), [figures(b"k", number=2, delivered=2)], 3, 1.0)
+    tracked.count((14, *total), 14, [figures(b"k", number=2, delivered=2)], 3, 1.0)
     assert tracked.keys[b"k"].totals[0] == 9
     assert tracked.other[0] == 5  # what it did before it was tracked
 

@@ -33,7 +33,16 @@ def any_body() -> st.SearchStrategy[Any]:
 
 
 def _record(record_type: Any, layout: layouts.Layout) -> st.SearchStrategy[Any]:
-    return st.builds(record_type, *[_field(kind) for kind in layout.values()])
+    found = st.builds(record_type, *[_field(kind) for kind in layout.values()])
+    optional = [name for name, kind in layout.items() if str(kind).startswith("optional ")]
+    return found.map(lambda record: _without_gaps(record, optional))
+
+
+def _without_gaps(record: Any, optional: list[str]) -> Any:
+    """An optional field may be left out only together with all that follow it."""
+    given = [getattr(record, name) is not None for name in optional]
+    left_out = optional[given.index(False) :] if False in given else []
+    return record._replace(**dict.fromkeys(left_out)) if left_out else record
 
 
 def _field(kind: Any) -> st.SearchStrategy[Any]:

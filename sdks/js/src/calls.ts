@@ -94,6 +94,11 @@ export interface CreateQueueOptions extends CallOptions {
   readonly visibilityTimeoutMs?: number | undefined;
   /** A message that failed so many times is a dead letter, whatever the hook says. Default: no limit. */
   readonly maxAttempts?: number | undefined;
+  /**
+   * What a message costs its fairness key: 1 (`messages`, the default), or the bytes of its headers and
+   * payload, so that keys share bytes by weight.
+   */
+  readonly cost?: 'messages' | 'bytes' | undefined;
 }
 
 /** Options of {@link Client.updateQueue}. */
@@ -166,9 +171,11 @@ export abstract class AdminCalls {
 
   /** Creates a queue and its dead letter queue `<name>.dlq`; returns the queue's id. */
   async createQueue(name: string, options: CreateQueueOptions = {}): Promise<string> {
-    const { onEnqueue = null, onFailure = null, visibilityTimeoutMs = 0, maxAttempts } = options;
+    const { onEnqueue = null, onFailure = null, visibilityTimeoutMs = 0, cost } = options;
     const visibility = { visibilityTimeoutMs: whole(visibilityTimeoutMs) };
-    const body = { name, onEnqueue, onFailure, ...visibility, maxAttempts };
+    // What stands at the end may be left out only with all that follows.
+    const maxAttempts = options.maxAttempts ?? (cost === undefined ? undefined : 0);
+    const body = { name, onEnqueue, onFailure, ...visibility, maxAttempts, cost };
     const ask = { what: `create queue "${name}"`, subject: `queue "${name}"` };
     const { queueId } = await this.request(
       op.CreateQueue,

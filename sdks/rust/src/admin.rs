@@ -23,6 +23,9 @@ pub struct CreateQueueOptions {
     pub visibility_timeout: Option<Duration>,
     /// A message that failed so many times is a dead letter, whatever the hook says; no limit by default.
     pub max_attempts: Option<u32>,
+    /// What a message costs its fairness key: `messages` (1, the default) or `bytes`, those of its headers and
+    /// payload, so that keys share bytes by weight.
+    pub cost: Option<String>,
 }
 
 impl CreateQueueOptions {
@@ -47,6 +50,12 @@ impl CreateQueueOptions {
     /// Sets after how many failures a message is a dead letter, whatever the hook says.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets what a message costs its fairness key: `messages` or `bytes`.
+    pub fn cost(mut self, cost: impl Into<String>) -> Self {
+        self.cost = Some(cost.into());
         self
     }
 }
@@ -173,7 +182,9 @@ impl FilaClient {
             on_enqueue: options.on_enqueue,
             on_failure: options.on_failure,
             visibility_timeout_ms: options.visibility_timeout.map_or(0, millis),
-            max_attempts: options.max_attempts,
+            // What stands at the end may be left out only with all that follows.
+            max_attempts: options.max_attempts.or(options.cost.as_ref().map(|_| 0)),
+            cost: options.cost,
         };
         let reply: wire::CreateQueueResult = self.ask(&q, &body).await?;
         check(&q.operation, &subject(name), reply.code, reply.message.as_deref())?;

@@ -272,13 +272,16 @@ class Broker(Turns):
         on_failure: str | None,
         visibility_ms: int,
         max_attempts: int | None = None,
+        cost: str | None = None,
     ) -> Rejection | None:
         self.begin()
         try:
             self._hooks.check(on_enqueue, on_failure)
         except HookError as error:
             return Rejection(rejection.LUA_COMPILATION_ERROR, str(error))
-        wanted = CreateQueue(queue, on_enqueue, on_failure, visibility_ms, max_attempts or 0)
+        wanted = CreateQueue(
+            queue, on_enqueue, on_failure, visibility_ms, max_attempts or 0, cost or ""
+        )
         reply = self._turn.apply(wanted)
         if isinstance(reply, Rejection):
             return reply

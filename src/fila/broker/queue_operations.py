@@ -100,6 +100,7 @@ def _stats(work: Work, reading: Reading) -> Generator[None, None, b.GetStatsResu
         found.quantum,
         fairness_keys=tuple(keys),
         throttle_keys=tuple(buckets),
+        cost=found.cost,
     )
 
 

@@ -32,6 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  fila queue create orders\n"
         "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60s\n"
         "  fila queue create mails --max-attempts 5\n"
+        "  fila queue create uploads --cost bytes\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
         "  end'\n"
@@ -61,6 +62,13 @@ def add_parser(subparsers: Subparsers) -> None:
         type=attempts,
         help="a message that failed N times is a dead letter, whatever the hook says "
         "(0, the default: no limit)",
+    )
+    create.add_argument(
+        "--cost",
+        choices=("messages", "bytes"),
+        default="",
+        help="what a message costs its fairness key: 1 (messages, the default), or the bytes of "
+        "its headers and payload, so that keys share bytes by weight",
     )
 
     queue_update.add_parsers(inner)
@@ -127,7 +135,7 @@ def _create(args: argparse.Namespace) -> int:
         settings = client.get_queue(args.like).settings if args.like is not None else {}
         settings.update({name: str(value) for name, value in named.items() if value is not None})
         try:
-            create(client, args.name, settings)
+            create(client, args.name, settings, args.cost)
         except QueueAlreadyExistsError:
             if not args.if_missing:
                 raise

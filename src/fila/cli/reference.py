@@ -99,6 +99,7 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         "active_fairness_keys",
         "active_consumers",
         "quantum",
+        "cost",
         "fairness_keys[].key",
         ".pending",
         ".deficit",

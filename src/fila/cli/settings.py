@@ -96,14 +96,15 @@ def attempts(text: str) -> int:
     return int(text)
 
 
-def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
-    """A queue with these settings; the version it has then."""
+def create(client: FilaClient, name: str, settings: Mapping[str, str], cost: str = "") -> int:
+    """A queue with these settings; the version it has then. Its cost never changes."""
     client.create_queue(
         name,
         on_enqueue=settings.get("on_enqueue") or None,
         on_failure=settings.get("on_failure") or None,
         visibility_timeout_ms=int(settings.get("visibility_timeout_ms") or 0),
         max_attempts=int(settings.get("max_attempts") or 0),
+        cost=cost,
     )
     limits = {one: settings[one] for one in LIMITS if settings.get(one)}
     return client.update_queue(name, limits) if limits else 1

@@ -163,7 +163,7 @@ def _text(queue: str, found: QueueStats, version: int | None) -> str:
         f"In-flight: {found.in_flight}\n"
         f"Active fairness keys: {found.active_fairness_keys}\n"
         f"Active consumers: {found.active_consumers}\n"
-        f"Quantum: {found.quantum}\n"
+        f"Quantum: {found.quantum}{' bytes' if found.cost == 'bytes' else ''}\n"
         f"{told}"
         f"\n{fairness_keys}\n"
         f"\n{throttle_keys}"
@@ -178,6 +178,7 @@ def _document(queue: str, found: QueueStats) -> dict[str, Any]:
         "active_fairness_keys": found.active_fairness_keys,
         "active_consumers": found.active_consumers,
         "quantum": found.quantum,
+        "cost": found.cost,
         "fairness_keys": [one._asdict() for one in found.fairness_keys],
         "throttle_keys": [one._asdict() for one in found.throttle_keys],
     }

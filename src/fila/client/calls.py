@@ -35,6 +35,7 @@ class QueueStats(NamedTuple):
     replication_count: int
     fairness_keys: tuple[FairnessKeyStats, ...]
     throttle_keys: tuple[ThrottleKeyStats, ...]
+    cost: str = "messages"  # of a message to its key; or "bytes"
 
 
 class QueueList(list[QueueSummary]):
@@ -131,8 +132,12 @@ def create_queue(
     on_failure: str | None,
     visibility_timeout_ms: int,
     max_attempts: int,
+    cost: str,
 ) -> Call[str]:
-    body = b.CreateQueue(name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts or None)
+    fields = (name, on_enqueue, on_failure, visibility_timeout_ms)
+    body = b.CreateQueue(*fields, max_attempts or None)
+    if cost:
+        body = b.CreateQueue(*fields, max_attempts, cost)
     return call_of(body, lambda r: str(r.queue_id))
 
 
@@ -175,7 +180,10 @@ def list_queues() -> Call[QueueList]:
 
 
 def get_stats(queue: str) -> Call[QueueStats]:
-    return call_of(b.GetStats(queue), lambda r: QueueStats(*r[1:]))
+    def parse(reply: b.GetStatsResult) -> QueueStats:
+        return QueueStats(*reply[1:10], reply.cost or "messages")
+
+    return call_of(b.GetStats(queue), parse)
 
 
 def set_config(key: str, value: str | None) -> Call[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fila.core import effect, key_rows, rejection, rows, throttle
 from fila.core.bucket import Bucket
+from fila.core.byte_cost import COST_BYTES, COSTS, cost_of
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
 from fila.core.lane import LANE_EMPTY, LANE_PARKED
@@ -47,6 +48,8 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
     fault = attempts_fault(settings, name, command.max_attempts)
     if fault is not None:
         return fault
+    if command.cost not in COSTS:
+        return invalid_value("cost", f'"{command.cost}" is none; use "messages" or "bytes"')
     group = Group(state.next_queue)
     state.groups[group.number] = group
     _add_queue(state, name, group, visibility_ms, command)
@@ -89,7 +92,8 @@ def dead_letters_of(state: State, queue: Queue) -> Queue | None:
     if name is None:
         return None
     if name not in state.queues:
-        _add_queue(state, name, queue.group, queue.visibility_ms, CreateQueue(name))
+        wanted = CreateQueue(name, cost=cost_of(queue.ring))
+        _add_queue(state, name, queue.group, queue.visibility_ms, wanted)
     return state.queues[name]
 
 
@@ -239,6 +243,7 @@ def _add_queue(
         wanted.on_enqueue,
         wanted.on_failure,
         wanted.max_attempts,
+        by_bytes=wanted.cost == COST_BYTES,
     )
     queue = Queue(name, row, group, state.now)
     state.queues[name] = queue
@@ -249,6 +254,8 @@ def _add_queue(
     ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
     if state.journal:
         settings = f"visibility_ms={visibility_ms}"
+        if row.by_bytes:
+            settings += ",cost=bytes"
         state.events.append(Event(state.now, effect.EVENT_QUEUE_CREATED, name, reason=settings))
 
 

@@ -23,6 +23,7 @@ class CreateQueue(NamedTuple):
     on_failure: str | None = None
     visibility_ms: int = 0  # 0: the default
     max_attempts: int = 0  # failures that make a dead letter, whatever the hook says; 0: no limit
+    cost: str = ""  # of a message, to its key: "messages" (1; also if empty) or "bytes"
 
 
 class UpdateQueue(NamedTuple):

@@ -19,6 +19,7 @@ from typing import Final
 
 from fila.core import quarantining, rows
 from fila.core.bucket import first_short, whole_tokens
+from fila.core.byte_cost import begin_visit
 from fila.core.effect import Delivery
 from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
@@ -100,6 +101,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     bytes_left = min(consumer.credit_bytes, state.settings.delivery_bytes)
     bytes_start = bytes_left
     ring = queue.ring
+    by_bytes = ring.by_bytes
     entries: list[Entry] = []
     lanes: list[Lane] = []
     waits: list[Waits] = []
@@ -112,6 +114,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     mark = service.mark
     windows = state.windows
     pauses = queue.pauses
+    bytes_before = bytes_keep = 0  # of bytes_left: when a visit begins, and when it is over
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
@@ -121,9 +124,20 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane = key.lane
         assert lane is not None
         deficit = key.deficit
-        if deficit <= 0:
-            key.granted = deficit = key.weight * quantum
-        run = deficit if deficit < want else want
+        if by_bytes:
+            if deficit <= 0:
+                if not begin_visit(state, lane):
+                    if state.pass_left <= 0:
+                        break
+                    continue
+                deficit = key.deficit
+            run = want
+            bytes_before = bytes_left
+            bytes_keep = bytes_left - deficit if deficit < bytes_left else 0
+        else:
+            if deficit <= 0:
+                key.granted = deficit = key.weight * quantum
+            run = deficit if deficit < want else want
         buckets = lane.buckets
         if buckets:
             run = whole_tokens(buckets, run, now)
@@ -135,7 +149,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 state.pass_left -= 1
                 if state.pass_left <= 0:
                     if deficit == key.granted:
-                        key.deficit = 0  # a visit begins with its first message
+                        key.deficit = key.carried  # a visit begins with its first message
                     break
                 continue
         if key.others:
@@ -202,7 +216,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 if head[STAMP] > now:
                     lane_state = LANE_DELAYED
                     break
-            if taken >= run or bytes_left <= 0:
+            if taken >= run or bytes_left <= bytes_keep:
                 break
         if message_key > lane.delivered:
             lane.delivered = message_key
@@ -213,9 +227,14 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane.pending -= taken
         lane.leased += taken
         key.pending -= taken
-        ring.clock += taken / ring.weight
+        cost = taken
+        if by_bytes:
+            cost = bytes_before - bytes_left
+            key.bytes += cost
+            ring.bytes += cost
+        ring.clock += cost / ring.weight
         ring.visits += 1
-        key.deficit = deficit = deficit - taken
+        key.deficit = deficit = deficit - cost
         if key.mark != mark:
             service.note(key)
         key.served += taken

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from fila.core import rejection, wording
+from fila.core.byte_cost import cost_of, quantum_of
 from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
 from fila.core.fairness import FairnessKey
 from fila.core.forecast import RECENT_NS, forecast
@@ -290,7 +291,8 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
     document["ring"] = {
         "keys": queue.ring.keys,
         "weight": queue.ring.weight,
-        "quantum": state.settings.quantum,
+        "quantum": quantum_of(state, queue.ring),
+        "cost": cost_of(queue.ring),
     }
     document["changes"] = wording.changes(document, lane, found)
     document["sentence"] = wording.of_message(document)

@@ -2,13 +2,16 @@
 
 A visit adds weight × quantum to the key's deficit; each message costs 1; the visit ends when the
 deficit is used up. So between visits a deficit is 0, and a deficit above 0 means that the visit is
-under way. The ring is a circular doubly linked list through the keys themselves: the next visit is
-one pointer away, joining and leaving are O(1) whatever the number of keys.
+under way. Where a message costs its bytes, the last one of a visit may cost more than is left: then
+the deficit is below 0 until later visits have paid (`byte_cost.py`). The ring is a circular doubly
+linked list through the keys themselves: the next visit is one pointer away, joining and leaving are
+O(1) whatever the number of keys.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +32,8 @@ class FairnessKey(Counted):
         "active",
         "after",
         "before",
+        "bytes",
+        "carried",
         "deficit",
         "entitled",
         "granted",
@@ -38,6 +43,7 @@ class FairnessKey(Counted):
         "meter",
         "number",
         "others",
+        "owes_until",
         "pause",
         "pending",
         "serial",
@@ -51,6 +57,10 @@ class FairnessKey(Counted):
         self.weight = 1
         self.deficit = 0
         self.granted = 0  # the deficit with which the visit under way began
+        # Where messages cost their bytes:
+        self.carried = 0  # the deficit before the visit under way: 0, or below
+        self.owes_until = 0.0  # when others have had as much, by the ring's clock
+        self.bytes = 0  # delivered
         self.pending = 0
         self.active = False  # stands in the ring
         # Messages it was entitled to by weight while it stood in the ring, up to its last joining.
@@ -143,17 +153,6 @@ class FairnessKey(Counted):
             if self.stale:
                 self._sweep()
 
-    def entitled_at(self, clock: float) -> float:
-        """What it was entitled to up to now, in messages; `clock` is the ring's.
-
-        Its weight's part of what was handed out while it stood in the ring, but never more than it
-        had to send: a key with a few messages is not owed what it could not have used."""
-        if not self.active:
-            return self.entitled
-        entitled = self.entitled + self.weight * (clock - self.joined)
-        wanted = float(self.served + self.pending)
-        return entitled if entitled < wanted else wanted
-
     def _push(self, stamp: int, lane: Lane) -> None:
         if self.others is NO_OTHERS:
             self.others = []
@@ -178,14 +177,27 @@ class FairnessKey(Counted):
 
 
 class Ring:
-    __slots__ = ("clock", "handed_out", "head", "keys", "visits", "weight")
+    __slots__ = (
+        "by_bytes",
+        "bytes",
+        "clock",
+        "emptied",
+        "handed_out",
+        "head",
+        "keys",
+        "visits",
+        "weight",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, by_bytes: bool = False) -> None:
+        self.by_bytes = by_bytes  # a message costs its bytes, not 1
+        self.bytes = 0  # delivered, where that is what they cost
+        self.emptied = 0.0  # what the clock said when the last key left
         self.head: FairnessKey | None = None  # whose visit is under way or comes next
         self.keys = 0
         self.weight = 0  # sum of the weights of the keys in the ring
-        # Fair time: every message moves it by 1 / weight, so that a key is entitled to its weight
-        # times what passes while it stands in the ring, and a full round takes one quantum.
+        # Fair time: every message moves it by its cost / weight, so that a key is entitled to its
+        # weight times what passes while it stands in the ring, and a full round takes one quantum.
         self.clock = 0.0
         self.visits = 0
         self.handed_out = 0  # messages, while events are recorded
@@ -204,6 +216,9 @@ class Ring:
             last.after = key
             head.before = key
         key.active = True
+        if key.owes_until > self.clock and key.joined >= self.emptied:
+            key.deficit = -math.ceil((key.owes_until - self.clock) * key.weight)
+        key.owes_until = 0.0
         key.joined = self.clock
         self.keys += 1
         self.weight += key.weight
@@ -220,15 +235,43 @@ class Ring:
                 self.head = after
         key.before = key.after = None
         # Who leaves with nothing more to send has had what it was entitled to.
-        key.entitled = key.entitled_at(self.clock) if key.pending else float(key.served)
+        if key.pending:
+            key.entitled = self.entitled(key)
+        else:
+            key.entitled = float(key.bytes if self.by_bytes else key.served)
         key.active = False
         self.keys -= 1
         self.weight -= key.weight
+        if self.keys == 0:
+            self.emptied = self.clock
 
     def set_weight(self, key: FairnessKey, weight: int) -> None:
         """The weight of the newest message counts from the key's next visit."""
         if key.active:
-            key.entitled = key.entitled_at(self.clock)
+            key.entitled = self.entitled(key)
             key.joined = self.clock
             self.weight += weight - key.weight
         key.weight = weight
+
+    def let_go(self, key: FairnessKey) -> None:
+        """The key takes no turns: what is left of its visit is void. What it owes is owed until
+        the others have had as much, unless there are none: who had what nobody wanted owes nothing.
+        """
+        if key.deficit > 0:
+            key.deficit = key.carried if key.deficit == key.granted else 0
+        if key.deficit < 0:
+            key.owes_until = self.clock - key.deficit / key.weight
+            key.deficit = 0
+
+    def entitled(self, key: FairnessKey) -> float:
+        """What the key was entitled to up to now, in messages, or in bytes if they cost these.
+
+        Its weight's part of what was handed out while it stood in the ring, but never more
+        messages than it had to send: one with a few is not owed what it could not have used."""
+        if not key.active:
+            return key.entitled
+        entitled = key.entitled + key.weight * (self.clock - key.joined)
+        if self.by_bytes:
+            return entitled
+        wanted = float(key.served + key.pending)
+        return entitled if entitled < wanted else wanted

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fila.core.bucket import Bucket
-from fila.core.fairness import FairnessKey
+from fila.core.byte_cost import cost_of
+from fila.core.fairness import FairnessKey, Ring
 from fila.core.lane import LANE_DELAYED, LANE_PARKED
 from fila.core.lease import Consumer, LeaseBatch
 from fila.core.meter import NOTHING, Reading
@@ -64,6 +65,8 @@ class QueueFigures(NamedTuple):
     active_weight: int
     clock: float  # the ring's
     visits: int
+    cost: str  # of a message to its key: "messages" (1) or "bytes"
+    given: int  # what its keys share: messages delivered, as measured, or bytes
     visibility_ms: int
     created_ns: int
     counts: Counts
@@ -76,7 +79,8 @@ class KeyFigures(NamedTuple):
     weight: int
     pending: int
     deficit: int
-    entitled: float  # messages it should have been delivered by its weight
+    given: int  # messages it was delivered, as measured, or bytes where they cost these …
+    entitled: float  # … and should have been, by its weight
     reading: Reading  # what it was delivered, and what that waited for
     leased: int
     throttled: int  # pending messages behind an empty bucket
@@ -143,6 +147,8 @@ def of_queue(queue: Queue) -> QueueFigures:
         ring.weight,
         ring.clock,
         ring.visits,
+        cost_of(ring),
+        _given(ring.bytes, ring, NOTHING if meter is None else meter.waits.reading()),
         queue.visibility_ms,
         queue.created_ns,
         Counts(
@@ -165,7 +171,7 @@ def of_queue(queue: Queue) -> QueueFigures:
     )
 
 
-def of_key(key: FairnessKey, clock: float) -> KeyFigures:
+def of_key(key: FairnessKey, ring: Ring) -> KeyFigures:
     leased = throttled = delayed = 0
     for lane in key.lanes.values():
         leased += lane.leased
@@ -181,20 +187,25 @@ def of_key(key: FairnessKey, clock: float) -> KeyFigures:
         state = KEY_THROTTLED
     else:
         state = KEY_DELAYED if delayed else KEY_IDLE
-    meter = key.meter
+    reading = NOTHING if key.meter is None else key.meter.reading()
     return KeyFigures(
         key.name,
         key.number,
         key.weight,
         key.pending,
         key.deficit,
-        key.entitled_at(clock),
-        NOTHING if meter is None else meter.reading(),
+        _given(key.bytes, ring, reading),
+        ring.entitled(key),
+        reading,
         leased,
         throttled,
         state,
         key.pause,
     )
+
+
+def _given(bytes_: int, ring: Ring, reading: Reading) -> int:
+    return bytes_ if ring.by_bytes else reading[0]
 
 
 def of_consumer(consumer: Consumer) -> ConsumerFigures:

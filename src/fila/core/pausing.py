@@ -82,7 +82,7 @@ def pause_key(state: State, queue: Queue, command: PauseKey) -> int | Rejection:
     if key is not None:
         key.pause = pause
         was_active = key.active
-        pause_lanes(state, key)
+        pause_lanes(state, queue, key)
         ring_delta = key.active - was_active
     _tell(state, effect.EVENT_KEY_PAUSED, queue, name, command.who, command.reason, ring_delta)
     return 1 if before is None else 0

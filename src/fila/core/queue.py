@@ -148,7 +148,7 @@ class Queue(Sleeper):
         self.on_failure = row.on_failure
         self.max_attempts = row.max_attempts  # a message that failed so often is dead; 0: no limit
         self.version = row.version  # of its settings: 1, and one more with every change
-        self.ring = Ring()
+        self.ring = Ring(row.by_bytes)
         self.keys: dict[bytes, FairnessKey] = {}
         self.heads: Heads | None = None  # while dead letters are moved from here
         self.keys_pending = 0  # fairness keys with pending messages

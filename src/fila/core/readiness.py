@@ -10,6 +10,7 @@ from fila.core import events
 from fila.core.bucket import TOKEN, Bucket
 from fila.core.fairness import FairnessKey
 from fila.core.lane import LANE_DELAYED, LANE_PARKED, LANE_PAUSED, LANE_READY, Lane
+from fila.core.queue import Queue
 from fila.core.state import State
 
 
@@ -59,8 +60,10 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
         if key.lane is None:
             # A visit that a short bucket cuts off is taken up where it stopped, so that
             # weights hold among keys behind one bucket; otherwise a key leaves with nothing.
-            if to != LANE_PARKED or key.deficit == key.granted:
-                key.deficit = 0
+            if to != LANE_PARKED:
+                queue.ring.let_go(key)
+            elif key.deficit == key.granted:
+                key.deficit = key.carried  # a visit begins with its first message
             queue.ring.leave(key)
     elif lane.state == LANE_PARKED:
         lane.throttled_ns += active_ns - lane.parked_since
@@ -72,26 +75,25 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
         leave_line(lane)
     lane.state = to
     if key.pending == 0:
-        key.deficit = 0
+        queue.ring.let_go(key)
     if to == LANE_DELAYED:
         state.deadlines.arm(lane, lane.head_stamp())
 
 
-def pause_lanes(state: State, key: FairnessKey) -> None:
+def pause_lanes(state: State, queue: Queue, key: FairnessKey) -> None:
     """The key takes no turns: its lanes that may go, or wait for a token, are paused."""
     # Those in the ring last: that the key left it is told with its pause.
     for lane in key.lanes.values():
         if lane.state == LANE_PARKED:
             make_unready(state, lane, LANE_PAUSED)
     if key.lane is not None:
-        queue = key.lane.queue
         key.drop_lanes(state.now - queue.stall_at(state.now))
         queue.ring.leave(key)
         for lane in key.lanes.values():
             if lane.state == LANE_READY:
                 leave_line(lane)
                 lane.state = LANE_PAUSED
-    key.deficit = 0  # also of a visit that a short bucket had cut off
+    queue.ring.let_go(key)  # also of a visit that a short bucket had cut off
 
 
 def resume_lanes(state: State, key: FairnessKey) -> None:
@@ -151,7 +153,7 @@ def arm_bucket(state: State, bucket: Bucket) -> None:
 def wake_waiters(state: State, bucket: Bucket) -> int:
     """Let as many lanes go as there are tokens. Each keeps its place in the line until its
     visit is over: if the tokens do not reach it, it is still among the first. Returns how many
-    are ready now that were not.
+    are ready now that were not, or paid for what they had.
 
     Lanes of stalled queues take none: they leave the line, or a queue without consumers could
     keep tokens from the others. Of a long line only so many are looked at, the others when these
@@ -159,6 +161,7 @@ def wake_waiters(state: State, bucket: Bucket) -> int:
     bucket.refill(state.now)
     tokens = bucket.tokens
     stalled = []
+    paying = []
     woken = 0
     left = state.settings.bucket_lanes
     for lane in bucket.waiters:
@@ -166,6 +169,9 @@ def wake_waiters(state: State, bucket: Bucket) -> int:
             break
         left -= 1
         if lane.queue.ready:
+            if lane.queue.ring.by_bytes and len(bucket.waiters) > 1 and _pays(state, lane):
+                paying.append(lane)
+                continue
             tokens -= 1.0
         else:
             stalled.append(lane)
@@ -174,9 +180,25 @@ def wake_waiters(state: State, bucket: Bucket) -> int:
             woken += 1
     for lane in stalled:
         leave_line(lane)
-    if bucket.waiters and (woken or state.touched or bucket.tokens < TOKEN or left == 0):
+    for lane in paying:
+        bucket.waiters.move_to_end(lane)
+    if bucket.waiters and (woken or paying or state.touched or bucket.tokens < TOKEN or left == 0):
         arm_bucket(state, bucket)  # a pass is to come, or a token, or there are more to look at
-    return woken
+    return woken + len(paying)
+
+
+def _pays(state: State, lane: Lane) -> bool:
+    """Where messages cost their bytes: whether a lane that is next in line lets the others go
+    first, since its key owes more than a visit adds. Those in the ring have a part in what it owes:
+    while there are any, it pays there."""
+    key = lane.key
+    if lane.state != LANE_PARKED or lane.queue.ring.keys:
+        return False
+    granted = key.deficit + key.weight * state.settings.quantum_bytes
+    if granted > 0:
+        return False
+    key.deficit = granted
+    return True
 
 
 def new_head(state: State, lane: Lane) -> None:

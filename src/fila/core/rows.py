@@ -26,7 +26,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
               · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
               · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
-                3 version (left out: 1)
+                2 cost (1 bytes), 3 version (left out: 1)
               (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
@@ -94,6 +94,7 @@ _LEASE_HEAD: Final = struct.Struct(">BQQH")
 _QUEUE_HEAD: Final = struct.Struct(">BIIQQB")
 _QUEUE_SETTING: Final = struct.Struct(">BQ")
 _MAX_ATTEMPTS: Final = 1
+_COST: Final = 2
 _VERSION: Final = 3
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
@@ -128,6 +129,7 @@ class QueueRow(NamedTuple):
     on_failure: str | None
     max_attempts: int = 0  # 0: no limit
     version: int = 1  # of its settings
+    by_bytes: bool = False  # a message costs its bytes, not 1
 
 
 class LaneRow(NamedTuple):
@@ -252,9 +254,9 @@ def queue_row(row: QueueRow) -> bytes:
     flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1
     head = _QUEUE_HEAD.pack(2, row.number, row.group, row.visibility_ms, row.created_ns, flags)
     parts = [head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure]
-    settings = [(_MAX_ATTEMPTS, row.max_attempts), (_VERSION, row.version)]
-    if row.version == 1:
-        del settings[-1]
+    settings = [(_MAX_ATTEMPTS, row.max_attempts), (_COST, int(row.by_bytes))]
+    if row.version != 1:
+        settings.append((_VERSION, row.version))
     given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
     return b"".join([*parts, bytes([len(given)]), *given])
 
@@ -275,14 +277,15 @@ def read_queue(value: bytes) -> QueueRow:
         failure.decode() if flags & 2 else None,
         settings.get(_MAX_ATTEMPTS, 0),
         settings.get(_VERSION, 1),
+        settings.get(_COST, 0) == 1,
     )
 
 
 def _read_settings(value: bytes, at: int) -> dict[int, int]:
     """A queue's settings that are not 0."""
     settings = dict(_QUEUE_SETTING.iter_unpack(value[at + 1 :]))
-    unknown = settings.keys() - {_MAX_ATTEMPTS, _VERSION}
-    if unknown or len(settings) != value[at]:
+    unknown = settings.keys() - {_MAX_ATTEMPTS, _COST, _VERSION}
+    if unknown or len(settings) != value[at] or settings.get(_COST, 0) > 1:
         raise CorruptRowError(f"a stored queue has settings this Fila does not know: {settings}")
     return settings
 

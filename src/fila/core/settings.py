@@ -9,7 +9,8 @@ MiB = 1 << 20
 
 class Settings(NamedTuple):
     turn_work: int = 512  # what requests may do in one turn (see work.py)
-    quantum: int = 1  # messages a key of weight 1 may send per visit
+    quantum: int = 1  # messages a key of weight 1 may send per visit …
+    quantum_bytes: int = 16_384  # … or bytes, in queues where a message costs these
     weight_max: int = 1_000  # of a fairness key, whatever a hook or a producer says
     visibility_ms_default: int = 30_000
     visibility_ms_min: int = 1_000

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Generator
 from typing import Final, NamedTuple
 
+from fila.core.byte_cost import cost_of, quantum_of
 from fila.core.fairness import FairnessKey
 from fila.core.pause import Pause
 from fila.core.quarantine import Quarantined
@@ -50,6 +51,7 @@ class QueueStats(NamedTuple):
     stall_ns: int  # how long no consumer had credit, or the queue was paused, in all
     pause: Pause | None
     key_pauses: dict[bytes, Pause]  # also of keys without messages
+    cost: str  # of a message
 
 
 Reading = Generator[int, None, QueueStats]
@@ -122,7 +124,7 @@ def _read(state: State, queue: Queue, keys_max: int) -> Reading:
         len(queue.leased),
         queue.keys_pending,
         len(queue.consumers),
-        state.settings.quantum,
+        quantum_of(state, queue.ring),
         found,
         buckets,
         queue.counters,
@@ -131,6 +133,7 @@ def _read(state: State, queue: Queue, keys_max: int) -> Reading:
         queue.stall_at(state.now),
         queue.pause,
         dict(itertools.islice(queue.key_pauses.items(), keys_max)),
+        cost_of(queue.ring),
     )
 
 

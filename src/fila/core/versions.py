@@ -215,6 +215,7 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
         queue.on_failure,
         queue.max_attempts,
         queue.version,
+        queue.ring.by_bytes,
     )
     ops = state.ops(state.groups[0])
     ops.append((PUT_QUEUE, queue.name.encode(), rows.queue_row(row)))

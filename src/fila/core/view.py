@@ -201,8 +201,7 @@ class View:
         if queue is None:
             return []
         keys = queue.keys
-        clock = queue.ring.clock
-        return [figures.of_key(keys[one], clock) for one in fairness_keys if one in keys]
+        return [figures.of_key(keys[one], queue.ring) for one in fairness_keys if one in keys]
 
     # --- buckets
 

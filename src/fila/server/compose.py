@@ -367,6 +367,7 @@ def core_settings(settings: Settings) -> CoreSettings:
     return CoreSettings(
         turn_work=settings.scheduler.turn_messages,
         quantum=settings.scheduler.quantum,
+        quantum_bytes=settings.scheduler.quantum_bytes,
         weight_max=settings.scheduler.max_weight,
         window_bytes_total=settings.storage.window_bytes,
         prefetch_default=settings.connection.prefetch,

@@ -81,6 +81,12 @@ class SchedulerSettings:
         low=1,
         high=100_000,
     )
+    quantum_bytes: int = setting(
+        16_384,
+        "The same in bytes, for queues whose messages cost their bytes.",
+        low=1_024,
+        high=64 * MiB,
+    )
     max_weight: int = setting(
         1_000,
         "Largest weight of a fairness key; what a hook or a producer gives beyond it counts as "

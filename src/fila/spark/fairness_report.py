@@ -55,7 +55,9 @@ def fairness_report(
         f"Windows of {window_s:g} s. In each, a key is held against the one that got most while "
         "both had messages ready, and against its own part by weight of what was handed out: it "
         f"may be behind by one visit, {quantum} per unit of weight, for each time it came and "
-        "went. Jain's index is 1 when everybody got the fair share, and 1/n when one of n got all.",
+        "went. Jain's index is 1 when everybody got the fair share, and 1/n when one of n got all. "
+        "All of it counts messages: whether a queue made with the cost `bytes` was fair, where "
+        "keys share bytes, is not judged here.",
         *_judged_said(told),
     ]
     order = [keys.columns.index(name) for name in ("failed", "unjudged_s", "short")]

@@ -55,23 +55,23 @@ class QueuePulse:
         self.name = queue.name
         self.number = queue.number
         self.notes: dict[bytes, KeyNotes] = {}
-        self.tracked = TrackedKeys(keys_max)
+        self.tracked = TrackedKeys(keys_max, queue.cost)
         self.history = History(QUEUE_FIELDS) if past else None
         self.counted = [0] * len(COUNTERS)
         self.rates = [0.0] * len(COUNTERS)
         self.throttled = 0  # pending messages behind an empty bucket
         self.read_tick = 0  # when all keys were last read
-        self.window = (0, 0)  # delivered, at the beginning of the window before and of this one
+        self.window = (0, 0)  # given, at the beginning of the window before and of this one
         # (latency counts, waits) some seconds apart, the oldest about a minute old.
         self.minute: deque[tuple[list[int], Reading]] = deque(maxlen=60 // MINUTE_TICKS + 1)
         self.minute.append(([], NOTHING))
 
-    def window_delivered(self, queue: QueueFigures) -> int:
-        """Messages delivered in the window shares are measured over."""
-        return _waits(queue)[0] - self.window[0]
+    def window_given(self, queue: QueueFigures) -> int:
+        """Messages, or bytes, delivered in the window shares are measured over."""
+        return queue.given - self.window[0]
 
     def since(self, key: KeyFigures) -> tuple[float, float]:
-        """(delivered, entitled) of a key at the beginning of that window."""
+        """(given, entitled) of a key at the beginning of that window."""
         notes = self.notes.get(key.name)
         if notes is None or notes.number != key.number:
             return 0.0, 0.0
@@ -191,7 +191,7 @@ class Pulse:
         if not small and not rolls and not room_for_more:
             return
         if rolls:
-            one.window = (one.window[1], _waits(queue)[0])
+            one.window = (one.window[1], queue.given)
         tracked = one.tracked.keys
         # What a small queue's keys did since the last beat is known, so nothing of it is lost.
         whole = small and one.read_tick == self.tick - 1
@@ -203,23 +203,23 @@ class Pulse:
             if start:
                 await asyncio.sleep(0)
             for key in self.view.keys(one.name, names[start : start + SLICE_KEYS]):
-                delivered = key.delivered
+                given = key.given
                 notes = one.notes.get(key.name)
                 if notes is None or notes.number != key.number:
-                    if not key.pending and not delivered:
+                    if not key.pending and not given:
                         continue
                     notes = KeyNotes(key.number)
                 kept[key.name] = notes
                 since = notes.since
-                if not key.pending and since[0] == delivered and since[1] == key.entitled:
+                if not key.pending and since[0] == given and since[1] == key.entitled:
                     continue
                 if key.name not in tracked:
-                    score = score_of(delivered - since[2], key.entitled - since[3], key.pending)
+                    score = score_of(given - since[2], key.entitled - since[3], key.pending)
                     candidates.append(Candidate(score, key, notes.seen if whole else key.reading))
                     if small:
                         read.append((notes, key.reading))
                 if rolls:
-                    notes.since = (since[2], since[3], delivered, key.entitled)
+                    notes.since = (since[2], since[3], given, key.entitled)
         one.notes = kept  # keys that were forgotten go with it
         one.tracked.choose(candidates, room)
         one.read_tick = self.tick
@@ -241,7 +241,7 @@ class Pulse:
         one.rates = rates
         one.throttled = throttled
         keys = self.view.keys(one.name, list(one.tracked.keys))
-        one.tracked.count(_waits(queue), keys, self.tick, step_s)
+        one.tracked.count(_waits(queue), queue.given, keys, self.tick, step_s)
         if self.tick % MINUTE_TICKS == 0 and queue.measured is not None:
             one.minute.append((queue.measured.latency_counts, queue.measured.waits))
         if one.history is not None:

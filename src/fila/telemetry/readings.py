@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from fila.core.byte_cost import COST_MESSAGES
 from fila.core.figures import QueueFigures
 from fila.telemetry.commits import MeasuredCommits
 from fila.telemetry.instruments import (
@@ -158,7 +159,9 @@ class Readings:
         add("fila.queue.idempotency_keys", labels, queue.known_keys)
         add("fila.queue.throttled", labels, one.throttled)
         add("fila.queue.quarantined", labels, 0)
-        rounds = int(queue.clock / self._pulse.view.settings.quantum)
+        settings = self._pulse.view.settings
+        quantum = settings.quantum if queue.cost == COST_MESSAGES else settings.quantum_bytes
+        rounds = int(queue.clock / quantum)
         add("fila.scheduler.drr.rounds", labels, rounds)
         add("fila.scheduler.drr.active_keys", labels, queue.active_keys)
         add("fila.scheduler.drr.keys_processed", labels, queue.visits)

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from fila.core.byte_cost import COST_BYTES
 from fila.core.figures import KEY_IDLE, KeyFigures
 from fila.core.meter import NOTHING, Reading
 from fila.telemetry.history import KEY_FIELDS, History
@@ -30,7 +31,7 @@ class KeyNotes:
     def __init__(self, number: int) -> None:
         self.number = number  # which life of the key this is about
         self.seen: Reading = NOTHING  # the reading last taken
-        # (delivered, entitled) at the beginnings of the window before and of this one.
+        # (given, entitled) at the beginnings of the window before and of this one.
         self.since: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -43,13 +44,14 @@ class Candidate(NamedTuple):
 
 
 class TrackedKey:
-    __slots__ = ("base", "entitled", "history", "key", "name", "pinned", "score", "totals")
+    __slots__ = ("base", "entitled", "given", "history", "key", "name", "pinned", "score", "totals")
 
-    def __init__(self, key: KeyFigures, base: Reading, history: History | None) -> None:
+    def __init__(self, key: KeyFigures, base: Reading, given: int, history: History | None) -> None:
         self.name = key.name
         self.key = key  # as it was at the last beat
         self.base = base  # the reading up to which it is counted
-        self.entitled = key.entitled  # up to which its entitlement is counted
+        self.given = given  # up to which its messages, or bytes, are counted …
+        self.entitled = key.entitled  # … and its entitlement
         self.totals = [0] * len(NOTHING)
         self.history = history
         self.score = 0.0
@@ -59,8 +61,10 @@ class TrackedKey:
 class TrackedKeys:
     """Of one queue."""
 
-    def __init__(self, keys_max: int) -> None:
+    def __init__(self, keys_max: int, cost: str) -> None:
         self._keys_max = keys_max
+        self._by_bytes = cost == COST_BYTES
+        self._given = 0  # of the queue, up to which all is counted
         self.keys: dict[bytes, TrackedKey] = {}
         self.other = [0] * len(NOTHING)
         self._counted: Reading = NOTHING  # the queue's reading up to which all is counted
@@ -91,10 +95,13 @@ class TrackedKeys:
         found.pinned = tick + PINNED_TICKS
         return found
 
-    def count(self, waits: Reading, keys: Iterable[KeyFigures], tick: int, step_s: float) -> None:
-        """Take what was delivered since the last tick into the totals and histories. `waits` is the
-        queue's reading, `keys` are those of the tracked ones that it still remembers."""
-        delivered = max(waits[0] - self._counted[0], 0)
+    def count(
+        self, waits: Reading, given: int, keys: Iterable[KeyFigures], tick: int, step_s: float
+    ) -> None:
+        """Take what was delivered since the last tick into the totals and histories. `waits` and
+        `given` are the queue's, `keys` those of the tracked ones that it still remembers."""
+        of_all = max(given - self._given, 0)
+        self._given = given
         rest = [now - before for now, before in zip(waits, self._counted, strict=True)]
         self._counted = waits
         present = {key.name: key for key in keys}
@@ -108,23 +115,25 @@ class TrackedKeys:
             if key is None:  # forgotten while idle
                 key = one.key._replace(pending=0, leased=0, throttled=0, state=KEY_IDLE)
             elif key.number != one.key.number:
-                one.base, one.entitled = NOTHING, 0.0  # it came back after that
+                one.base, one.given, one.entitled = NOTHING, 0, 0.0  # it came back after that
             one.key = key
             delta = [now - before for now, before in zip(key.reading, one.base, strict=True)]
             one.base = key.reading
             for at, value in enumerate(delta):
                 one.totals[at] += value
                 rest[at] -= value
+            got = key.given - one.given
+            one.given = key.given
             entitled = key.entitled - one.entitled
             one.entitled = key.entitled
-            one.score = one.score * _DECAY + score_of(delta[0], entitled, key.pending)
+            one.score = one.score * _DECAY + score_of(got, entitled, key.pending)
             if one.history is not None:
                 one.history.append(
                     (
                         key.pending,
                         delta[0] / step_s,
-                        delta[0] / delivered if delivered else 0.0,
-                        entitled / delivered if delivered else 0.0,
+                        got / of_all if of_all else 0.0,
+                        entitled / of_all if of_all else 0.0,
                         *(part / _NS for part in delta[1:]),
                     )
                 )
@@ -133,7 +142,8 @@ class TrackedKeys:
 
     def _admit(self, candidate: Candidate, past: bool) -> TrackedKey:
         score, key, base = candidate
-        one = TrackedKey(key, base, History(KEY_FIELDS) if past else None)
+        given = key.given if self._by_bytes else base[0]
+        one = TrackedKey(key, base, given, History(KEY_FIELDS) if past else None)
         one.score = score
         self.keys[key.name] = one
         return one

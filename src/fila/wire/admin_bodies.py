@@ -84,6 +84,7 @@ class CreateQueue(NamedTuple):
     on_failure: str | None = None
     visibility_timeout_ms: int = 0
     max_attempts: int | None = None
+    cost: str | None = None
 
 
 class CreateQueueResult(NamedTuple):
@@ -134,6 +135,7 @@ class GetStatsResult(NamedTuple):
     replication_count: int = 0
     fairness_keys: tuple[FairnessKeyStats, ...] = ()
     throttle_keys: tuple[ThrottleKeyStats, ...] = ()
+    cost: str | None = None
 
 
 class ListQueues(NamedTuple):

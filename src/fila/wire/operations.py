@@ -157,6 +157,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "on_failure": "string? = None",
             "visibility_timeout_ms": "u64 = 0",
             "max_attempts": "optional u32 = None",  # 0, or left out: no limit
+            "cost": "optional string = None",  # of a message: "messages" (also "") or "bytes"
         },
         {"code": "u8", "queue_id": "string", **EXPLAINED},
         failures=IN_RESULT,
@@ -197,6 +198,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
             "replication_count": "u32",
             "fairness_keys": "FairnessKeyStats[u16]",
             "throttle_keys": "ThrottleKeyStats[u16]",
+            "cost": "optional string = None",  # of a message: "messages", or "bytes"
         },
         permission=ADMIN,
         on="queue",

@@ -1852,6 +1852,7 @@ type GetStatsResult struct {
 	ReplicationCount   uint32             `wire:"replication_count"`
 	FairnessKeys       []FairnessKeyStats `wire:"fairness_keys"`
 	ThrottleKeys       []ThrottleKeyStats `wire:"throttle_keys"`
+	Cost               *string            `wire:"cost"`
 }
 
 // Opcode tells which operation the body belongs to.
@@ -1873,6 +1874,9 @@ func (m *GetStatsResult) encode(e *Encoder) {
 	e.countU16("throttle_keys", len(m.ThrottleKeys))
 	for i := range m.ThrottleKeys {
 		m.ThrottleKeys[i].encode(e)
+	}
+	if m.Cost != nil {
+		e.String("cost", *m.Cost)
 	}
 }
 
@@ -1898,6 +1902,10 @@ func (m *GetStatsResult) decode(d *Decoder) {
 		if d.within("throttle_keys", i) {
 			return
 		}
+	}
+	if d.more() {
+		value := d.String("cost")
+		m.Cost = &value
 	}
 }
 
@@ -1991,6 +1999,7 @@ type CreateQueue struct {
 	OnFailure           *string `wire:"on_failure"`
 	VisibilityTimeoutMs uint64  `wire:"visibility_timeout_ms"`
 	MaxAttempts         *uint32 `wire:"max_attempts"`
+	Cost                *string `wire:"cost"`
 }
 
 // Opcode tells which operation the body belongs to.
@@ -2004,6 +2013,9 @@ func (m *CreateQueue) encode(e *Encoder) {
 	if m.MaxAttempts != nil {
 		e.U32(*m.MaxAttempts)
 	}
+	if m.Cost != nil {
+		e.String("cost", *m.Cost)
+	}
 }
 
 func (m *CreateQueue) decode(d *Decoder) {
@@ -2014,6 +2026,10 @@ func (m *CreateQueue) decode(d *Decoder) {
 	if d.more() {
 		value := d.U32("max_attempts")
 		m.MaxAttempts = &value
+	}
+	if d.more() {
+		value := d.String("cost")
+		m.Cost = &value
 	}
 }
 

@@ -2390,6 +2390,7 @@ export interface GetStatsResult {
   readonly replicationCount: number;
   readonly fairnessKeys: readonly FairnessKeyStats[];
   readonly throttleKeys: readonly ThrottleKeyStats[];
+  readonly cost?: string | undefined;
 }
 
 export const GetStatsResult: Operation<GetStatsResult> = {
@@ -2408,6 +2409,7 @@ export const GetStatsResult: Operation<GetStatsResult> = {
     out.u32(body.replicationCount, 'replication_count');
     out.list(body.fairnessKeys, 'u16', FairnessKeyStats.encode);
     out.list(body.throttleKeys, 'u16', ThrottleKeyStats.encode);
+    if (body.cost !== undefined) out.string(body.cost, 'cost');
   },
   decode(from: Reader): GetStatsResult {
     return {
@@ -2421,6 +2423,7 @@ export const GetStatsResult: Operation<GetStatsResult> = {
       replicationCount: from.u32('replication_count'),
       fairnessKeys: from.list('fairness_keys', 'u16', FairnessKeyStats),
       throttleKeys: from.list('throttle_keys', 'u16', ThrottleKeyStats),
+      ...(from.atEnd ? {} : { cost: from.string('cost') }),
     };
   },
 };
@@ -2516,6 +2519,7 @@ export interface CreateQueue {
   readonly onFailure: string | null;
   readonly visibilityTimeoutMs: bigint;
   readonly maxAttempts?: number | undefined;
+  readonly cost?: string | undefined;
 }
 
 export const CreateQueue: Operation<CreateQueue> = {
@@ -2529,6 +2533,7 @@ export const CreateQueue: Operation<CreateQueue> = {
     out.optionalString(body.onFailure, 'on_failure');
     out.u64(body.visibilityTimeoutMs, 'visibility_timeout_ms');
     if (body.maxAttempts !== undefined) out.u32(body.maxAttempts, 'max_attempts');
+    if (body.cost !== undefined) out.string(body.cost, 'cost');
   },
   decode(from: Reader): CreateQueue {
     return {
@@ -2537,6 +2542,7 @@ export const CreateQueue: Operation<CreateQueue> = {
       onFailure: from.optionalString('on_failure'),
       visibilityTimeoutMs: from.u64('visibility_timeout_ms'),
       ...(from.atEnd ? {} : { maxAttempts: from.u32('max_attempts') }),
+      ...(from.atEnd ? {} : { cost: from.string('cost') }),
     };
   },
 };

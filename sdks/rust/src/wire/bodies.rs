@@ -2220,6 +2220,7 @@ pub struct GetStatsResult {
     pub replication_count: u32,
     pub fairness_keys: Vec<FairnessKeyStats>,
     pub throttle_keys: Vec<ThrottleKeyStats>,
+    pub cost: Option<String>,
 }
 
 impl Record for GetStatsResult {
@@ -2236,6 +2237,9 @@ impl Record for GetStatsResult {
         e.u32(self.replication_count);
         e.list_u16("fairness_keys", &self.fairness_keys);
         e.list_u16("throttle_keys", &self.throttle_keys);
+        if let Some(value) = &self.cost {
+            e.string("cost", value);
+        }
     }
 
     fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
@@ -2250,6 +2254,7 @@ impl Record for GetStatsResult {
             replication_count: d.u32("replication_count")?,
             fairness_keys: d.list_u16("fairness_keys")?,
             throttle_keys: d.list_u16("throttle_keys")?,
+            cost: if d.at_end() { None } else { Some(d.string("cost")?) },
         })
     }
 }
@@ -2376,6 +2381,7 @@ pub struct CreateQueue {
     pub on_failure: Option<String>,
     pub visibility_timeout_ms: u64,
     pub max_attempts: Option<u32>,
+    pub cost: Option<String>,
 }
 
 impl Record for CreateQueue {
@@ -2389,6 +2395,9 @@ impl Record for CreateQueue {
         if let Some(value) = &self.max_attempts {
             e.u32(*value);
         }
+        if let Some(value) = &self.cost {
+            e.string("cost", value);
+        }
     }
 
     fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
@@ -2398,6 +2407,7 @@ impl Record for CreateQueue {
             on_failure: d.nullable("on_failure")?,
             visibility_timeout_ms: d.u64("visibility_timeout_ms")?,
             max_attempts: if d.at_end() { None } else { Some(d.u32("max_attempts")?) },
+            cost: if d.at_end() { None } else { Some(d.string("cost")?) },
         })
     }
 }

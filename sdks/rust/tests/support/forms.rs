@@ -89,13 +89,14 @@ record!(GetStatsResult {
     leader_node_id,
     replication_count,
     fairness_keys,
-    throttle_keys
+    throttle_keys,
+    cost
 });
 record!(GetStats { queue });
 record!(DeleteQueueResult { code, message });
 record!(DeleteQueue { queue });
 record!(CreateQueueResult { code, queue_id, message });
-record!(CreateQueue { name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts });
+record!(CreateQueue { name, on_enqueue, on_failure, visibility_timeout_ms, max_attempts, cost });
 record!(Error { code, message, metadata });
 record!(EnqueueItem { queue, headers, payload });
 record!(EnqueueResultItem { code, message_id });

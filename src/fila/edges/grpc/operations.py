@@ -37,6 +37,7 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
     ("CreateQueue", "on_failure"): "config.on_failure_script",
     ("CreateQueue", "visibility_timeout_ms"): "config.visibility_timeout_ms",
     ("CreateQueue", "max_attempts"): "config.max_attempts",
+    ("CreateQueue", "cost"): "config.cost",
     ("Redrive", "limit"): "count",
     ("GetStatsResult", "fairness_keys"): "per_key_stats",
     ("GetStatsResult", "throttle_keys"): "per_throttle_stats",

@@ -98,17 +98,17 @@ def _mean_wait_ns(key: KeyFigures) -> float:
 
 
 def _ratio(key: KeyFigures, since: tuple[float, float]) -> float:
-    if not key.delivered and not since[1]:
+    if not key.given and not since[1]:
         return 0.0
     entitled = key.entitled - since[1]
-    return (key.delivered - since[0]) / entitled if entitled >= 1.0 else -1.0
+    return (key.given - since[0]) / entitled if entitled >= 1.0 else -1.0
 
 
 # What keys are sorted by: of a key, and of what it had when the pulse's window began.
 SORTS: Final[dict[str, _Measured]] = {
     "pending": lambda key, since: key.pending,
     "name": lambda key, since: 0.0,
-    "share": lambda key, since: key.delivered - since[0],
+    "share": lambda key, since: key.given - since[0],
     "ratio": _ratio,
     "delivered": lambda key, since: key.delivered,
     "weight": lambda key, since: key.weight,

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from fila.broker.session import Sessions
+from fila.core.byte_cost import COST_MESSAGES
 from fila.core.figures import BucketFigures, KeyFigures, QueueFigures
 from fila.core.meter import LATENCY_BOUNDS_NS, NOTHING
 from fila.core.pause import Pause
@@ -109,13 +110,15 @@ class Views:
                     "ready": consumer.ready,
                 }
             )
+        settings = self._view.settings
         hooks: dict[str, Document | None] = {"on_enqueue": None, "on_failure": None}
         for hook, numbers in self._hooks(name):
             hooks[hook] = _hook(numbers)
         document.update(
             active_keys=queue.active_keys,
             active_weight=queue.active_weight,
-            quantum=self._view.settings.quantum,
+            quantum=settings.quantum if queue.cost == COST_MESSAGES else settings.quantum_bytes,
+            cost=queue.cost,
             visibility_ms=queue.visibility_ms,
             created_ms=queue.created_ns // _MS,
             counters=queue.counts._asdict(),
@@ -182,7 +185,7 @@ class Views:
         neighbours = []
         for other in self._view.keys(name, best.names):
             share = shares.of(other)
-            if share.delivered:
+            if share.given:
                 neighbours.append(
                     {
                         **named(other.name),

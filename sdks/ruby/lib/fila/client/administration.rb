@@ -13,13 +13,15 @@ module Fila
       # @param on_failure [String, nil] Lua source of the hook that decides about failed ones
       # @param visibility_timeout [Numeric, nil] seconds a lease lasts; nil means the broker's default, 30
       # @param max_attempts [Integer, nil] failures that make a dead letter, whatever the hook says; nil: no limit
+      # @param cost [String, nil] what a message costs its fairness key: "messages" (1; nil, too) or "bytes",
+      #   those of its headers and payload, so that keys share bytes by weight
       # @return [String] the queue's id
       # @raise [QueueAlreadyExistsError, LuaCompilationError]
       def create_queue(queue:, on_enqueue: nil, on_failure: nil, visibility_timeout: nil, max_attempts: nil,
-                       timeout: @timeout)
+                       cost: nil, timeout: @timeout)
         fields = { name: queue, on_enqueue: on_enqueue, on_failure: on_failure,
                    visibility_timeout_ms: milliseconds(visibility_timeout, "visibility_timeout"),
-                   max_attempts: max_attempts }
+                   max_attempts: max_attempts || (cost && 0), cost: cost }
         ask("CreateQueue", fields, what: "create queue \"#{queue}\"", subject: "queue \"#{queue}\"",
                                    queue: queue, timeout: timeout)[:queue_id]
       end

@@ -15,16 +15,18 @@ class CreateQueueRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., config: _Optional[_Union[QueueConfig, _Mapping]] = ...) -> None: ...
 
 class QueueConfig(_message.Message):
-    __slots__ = ("on_enqueue_script", "on_failure_script", "visibility_timeout_ms", "max_attempts")
+    __slots__ = ("on_enqueue_script", "on_failure_script", "visibility_timeout_ms", "max_attempts", "cost")
     ON_ENQUEUE_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     ON_FAILURE_SCRIPT_FIELD_NUMBER: _ClassVar[int]
     VISIBILITY_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     on_enqueue_script: str
     on_failure_script: str
     visibility_timeout_ms: int
     max_attempts: int
-    def __init__(self, on_enqueue_script: _Optional[str] = ..., on_failure_script: _Optional[str] = ..., visibility_timeout_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ...) -> None: ...
+    cost: str
+    def __init__(self, on_enqueue_script: _Optional[str] = ..., on_failure_script: _Optional[str] = ..., visibility_timeout_ms: _Optional[int] = ..., max_attempts: _Optional[int] = ..., cost: _Optional[str] = ...) -> None: ...
 
 class CreateQueueResponse(_message.Message):
     __slots__ = ("queue_id",)
@@ -172,7 +174,7 @@ class GetStatsRequest(_message.Message):
     def __init__(self, queue: _Optional[str] = ...) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ("depth", "in_flight", "active_fairness_keys", "active_consumers", "quantum", "per_key_stats", "per_throttle_stats", "leader_node_id", "replication_count")
+    __slots__ = ("depth", "in_flight", "active_fairness_keys", "active_consumers", "quantum", "per_key_stats", "per_throttle_stats", "leader_node_id", "replication_count", "cost")
     DEPTH_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     ACTIVE_FAIRNESS_KEYS_FIELD_NUMBER: _ClassVar[int]
@@ -182,6 +184,7 @@ class GetStatsResponse(_message.Message):
     PER_THROTTLE_STATS_FIELD_NUMBER: _ClassVar[int]
     LEADER_NODE_ID_FIELD_NUMBER: _ClassVar[int]
     REPLICATION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     depth: int
     in_flight: int
     active_fairness_keys: int
@@ -191,7 +194,8 @@ class GetStatsResponse(_message.Message):
     per_throttle_stats: _containers.RepeatedCompositeFieldContainer[PerThrottleKeyStats]
     leader_node_id: int
     replication_count: int
-    def __init__(self, depth: _Optional[int] = ..., in_flight: _Optional[int] = ..., active_fairness_keys: _Optional[int] = ..., active_consumers: _Optional[int] = ..., quantum: _Optional[int] = ..., per_key_stats: _Optional[_Iterable[_Union[PerFairnessKeyStats, _Mapping]]] = ..., per_throttle_stats: _Optional[_Iterable[_Union[PerThrottleKeyStats, _Mapping]]] = ..., leader_node_id: _Optional[int] = ..., replication_count: _Optional[int] = ...) -> None: ...
+    cost: str
+    def __init__(self, depth: _Optional[int] = ..., in_flight: _Optional[int] = ..., active_fairness_keys: _Optional[int] = ..., active_consumers: _Optional[int] = ..., quantum: _Optional[int] = ..., per_key_stats: _Optional[_Iterable[_Union[PerFairnessKeyStats, _Mapping]]] = ..., per_throttle_stats: _Optional[_Iterable[_Union[PerThrottleKeyStats, _Mapping]]] = ..., leader_node_id: _Optional[int] = ..., replication_count: _Optional[int] = ..., cost: _Optional[str] = ...) -> None: ...
 
 class PerFairnessKeyStats(_message.Message):
     __slots__ = ("key", "pending_count", "current_deficit", "weight")

@@ -10,8 +10,11 @@ import java.util.Objects;
  * @param onFailure Lua source of the hook that decides what follows a failure; null for none
  * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
  * @param maxAttempts a message that failed so many times is a dead letter, whatever the hook says; 0 for no limit
+ * @param cost what a message costs its fairness key: {@code "messages"} (1) or {@code "bytes"}, those of its
+ *     headers and payload, so that keys share bytes by weight
  */
-public record QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout, int maxAttempts) {
+public record QueueOptions(
+        String onEnqueue, String onFailure, Duration visibilityTimeout, int maxAttempts, String cost) {
     /**
      * Checks the numbers.
      *
@@ -19,9 +22,11 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @param onFailure Lua source of the hook that decides what follows a failure; null for none
      * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
      * @param maxAttempts a message that failed so many times is a dead letter, whatever the hook says; 0 for no limit
+     * @param cost what a message costs its fairness key: {@code "messages"} (1) or {@code "bytes"}
      */
     public QueueOptions {
         Objects.requireNonNull(visibilityTimeout, "visibilityTimeout");
+        Objects.requireNonNull(cost, "cost");
         if (visibilityTimeout.isNegative()) {
             throw new IllegalArgumentException("visibilityTimeout must not be negative, not " + visibilityTimeout);
         }
@@ -42,6 +47,18 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
     }
 
     /**
+     * Where a message costs its key 1.
+     *
+     * @param onEnqueue Lua source of the hook that gives a message its place; null for none
+     * @param onFailure Lua source of the hook that decides what follows a failure; null for none
+     * @param visibilityTimeout how long a lease lasts; zero for the broker's default of 30 seconds
+     * @param maxAttempts a message that failed so many times is a dead letter, whatever the hook says; 0 for no limit
+     */
+    public QueueOptions(String onEnqueue, String onFailure, Duration visibilityTimeout, int maxAttempts) {
+        this(onEnqueue, onFailure, visibilityTimeout, maxAttempts, "messages");
+    }
+
+    /**
      * No hooks, and the broker's visibility timeout.
      *
      * @return the options
@@ -57,7 +74,7 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withOnEnqueue(String lua) {
-        return new QueueOptions(lua, onFailure, visibilityTimeout, maxAttempts);
+        return new QueueOptions(lua, onFailure, visibilityTimeout, maxAttempts, cost);
     }
 
     /**
@@ -67,7 +84,7 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withOnFailure(String lua) {
-        return new QueueOptions(onEnqueue, lua, visibilityTimeout, maxAttempts);
+        return new QueueOptions(onEnqueue, lua, visibilityTimeout, maxAttempts, cost);
     }
 
     /**
@@ -77,7 +94,7 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withVisibilityTimeout(Duration time) {
-        return new QueueOptions(onEnqueue, onFailure, time, maxAttempts);
+        return new QueueOptions(onEnqueue, onFailure, time, maxAttempts, cost);
     }
 
     /**
@@ -87,6 +104,16 @@ public record QueueOptions(String onEnqueue, String onFailure, Duration visibili
      * @return the options
      */
     public QueueOptions withMaxAttempts(int attempts) {
-        return new QueueOptions(onEnqueue, onFailure, visibilityTimeout, attempts);
+        return new QueueOptions(onEnqueue, onFailure, visibilityTimeout, attempts, cost);
+    }
+
+    /**
+     * These options with another cost of a message.
+     *
+     * @param cost {@code "messages"} or {@code "bytes"}
+     * @return the options
+     */
+    public QueueOptions withCost(String cost) {
+        return new QueueOptions(onEnqueue, onFailure, visibilityTimeout, maxAttempts, cost);
     }
 }

@@ -27,12 +27,14 @@ public final class Queries {
     private Queries() {}
 
     public static Query<String> createQueue(String name, QueueOptions options) {
+        boolean plain = options.cost().equals("messages");
         Body body = new Bodies.CreateQueue(
                 name,
                 options.onEnqueue(),
                 options.onFailure(),
                 millis(options.visibilityTimeout()),
-                options.maxAttempts() == 0 ? null : (long) options.maxAttempts());
+                plain && options.maxAttempts() == 0 ? null : (long) options.maxAttempts(),
+                plain ? null : options.cost());
         return onQueue("create", name, false, body, r -> ((Bodies.CreateQueueResult) r).queueId());
     }
 

@@ -1685,7 +1685,7 @@ public final class Bodies {
         }
     }
 
-    public record GetStatsResult(int code, long depth, long inFlight, long activeFairnessKeys, long activeConsumers, long quantum, long leaderNodeId, long replicationCount, List<FairnessKeyStats> fairnessKeys, List<ThrottleKeyStats> throttleKeys) implements Result {
+    public record GetStatsResult(int code, long depth, long inFlight, long activeFairnessKeys, long activeConsumers, long quantum, long leaderNodeId, long replicationCount, List<FairnessKeyStats> fairnessKeys, List<ThrottleKeyStats> throttleKeys, String cost) implements Result {
         @Override
         public int opcode() {
             return Opcodes.GET_STATS_RESULT;
@@ -1703,6 +1703,9 @@ public final class Bodies {
             to.u32("replication_count", replicationCount);
             to.list16("fairness_keys", fairnessKeys);
             to.list16("throttle_keys", throttleKeys);
+            if (cost != null) {
+                to.string("cost", cost);
+            }
         }
 
         public static GetStatsResult decode(Decoder from) {
@@ -1716,7 +1719,8 @@ public final class Bodies {
             long replicationCount = from.u32("replication_count");
             List<FairnessKeyStats> fairnessKeys = from.list16("fairness_keys", 22, FairnessKeyStats::decode);
             List<ThrottleKeyStats> throttleKeys = from.list16("throttle_keys", 26, ThrottleKeyStats::decode);
-            return new GetStatsResult(code, depth, inFlight, activeFairnessKeys, activeConsumers, quantum, leaderNodeId, replicationCount, fairnessKeys, throttleKeys);
+            String cost = from.atEnd() ? null : from.string("cost");
+            return new GetStatsResult(code, depth, inFlight, activeFairnessKeys, activeConsumers, quantum, leaderNodeId, replicationCount, fairnessKeys, throttleKeys, cost);
         }
     }
 
@@ -1798,7 +1802,7 @@ public final class Bodies {
         }
     }
 
-    public record CreateQueue(String name, String onEnqueue, String onFailure, long visibilityTimeoutMs, Long maxAttempts) implements Body {
+    public record CreateQueue(String name, String onEnqueue, String onFailure, long visibilityTimeoutMs, Long maxAttempts, String cost) implements Body {
         @Override
         public int opcode() {
             return Opcodes.CREATE_QUEUE;
@@ -1813,6 +1817,9 @@ public final class Bodies {
             if (maxAttempts != null) {
                 to.u32("max_attempts", maxAttempts);
             }
+            if (cost != null) {
+                to.string("cost", cost);
+            }
         }
 
         public static CreateQueue decode(Decoder from) {
@@ -1821,7 +1828,8 @@ public final class Bodies {
             String onFailure = from.optionalString("on_failure");
             long visibilityTimeoutMs = from.u64("visibility_timeout_ms");
             Long maxAttempts = from.atEnd() ? null : from.u32("max_attempts");
-            return new CreateQueue(name, onEnqueue, onFailure, visibilityTimeoutMs, maxAttempts);
+            String cost = from.atEnd() ? null : from.string("cost");
+            return new CreateQueue(name, onEnqueue, onFailure, visibilityTimeoutMs, maxAttempts, cost);
         }
     }
 
