@@ -3,8 +3,9 @@
 Owns how Spark is started: Java, the Python its workers run, time zone, where its log goes, what is
 shipped to a cluster, and the line that says how far it is. Knows nothing of the jobs.
 
-The JVM inherits a file as its standard error, so a terminal sees results and our own progress line,
-not the JVM's chatter; when Spark fails to start, the end of that file is shown.
+The JVM inherits a file as its standard output and error, so a terminal sees results and our own
+progress line, not what the JVM and libraries in it say, and JSON stays JSON; when Spark fails to
+start, the end of that file is shown.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
         sys.stderr.flush()
     with tempfile.NamedTemporaryFile("w+", prefix="fila-spark-", suffix=".log") as log:
         try:
-            with _stderr_into(log):
+            with _output_into(log):
                 return builder.getOrCreate()
         except Exception as error:
             log.seek(0)
@@ -181,16 +182,19 @@ def package_zip() -> Path:
 
 
 @contextmanager
-def _stderr_into(file: IO[str]) -> Iterator[None]:
-    """Processes started in the block inherit this file as their standard error."""
+def _output_into(file: IO[str]) -> Iterator[None]:
+    """Processes started in the block inherit this file as their standard output and error."""
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
+    kept = os.dup(1), os.dup(2)
+    os.dup2(file.fileno(), 1)
     os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        for number, before in enumerate(kept, 1):
+            os.dup2(before, number)
+            os.close(before)
 
 
 def _draw(spark: SparkSession, what: str, done: threading.Event) -> None:
