@@ -17,9 +17,12 @@ from fila.journal.files import Stream
 from fila.journal.recovery import gap_count
 from fila.spark.events import read_events
 from fila.spark.session import get_spark
+from tests.spark.tables.filled import record, scenario, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["BROKER", "EPOCH", "Journal", "record", "scenario", "spark", "whole", "write"]
 
 BROKER = "test"
 EPOCH = 1

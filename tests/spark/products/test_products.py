@@ -117,8 +117,27 @@ def test_backlog_and_the_limit_that_binds_are_told(
     told = {(row.epoch, row.queue, row.window): row.backlog for row in found}
     assert {key: told[key] for key in expected} == expected
     assert {row.binding for row in found} >= {"consumers"}
-    draining = [row for row in found if row.clears_s is not None]
-    assert draining and all(row.clears_s >= 0 for row in draining)
+    waits: dict[tuple[int, str, int], Counter[str]] = defaultdict(Counter)
+    for epoch, event in scenario.events:
+        if event.event == "delivered" and event.waits:
+            one = event.waits
+            waits[epoch, event.queue, event.ts_ns // 1_000 // WINDOW_US].update(
+                consumers=one.no_consumer // 1_000, throttle=one.throttled // 1_000,
+                paused=one.paused // 1_000, turns=one.turn // 1_000 + one.own // 1_000,
+            )  # fmt: skip
+    before: dict[tuple[int, str], int] = {}
+    for row in sorted(found, key=lambda row: row.window):
+        place = (row.epoch, row.queue, row.window)
+        if place in expected:
+            largest = max(waits[place].values(), default=0)
+            fitting = [name for name, us in waits[place].items() if us == largest]
+            assert row.binding in (fitting if largest else ["-"]), place
+        fallen = before.get(place[:2], 0) - row.backlog
+        assert (row.clears_s is None) == (fallen <= 0), place
+        if fallen > 0:  # at the pace of these ten seconds
+            assert row.clears_s == pytest.approx(row.backlog / (fallen / 10), abs=0.06)
+        before[place[:2]] = row.backlog
+    assert any(row.clears_s for row in found)
 
 
 def book(minutes: list[tuple[int, float, int, float]]):

@@ -1,4 +1,4 @@
-"""Fixtures: a made-up record with its books, and the tables a stream makes of it."""
+"""Fixtures of the tables: a short record, in pieces, and what is made of it batch by batch."""
 
 from __future__ import annotations
 
@@ -13,48 +13,11 @@ from fila.spark.events import read_events
 from fila.spark.tables.commits import TableFile
 from fila.spark.tables.job import TableJob
 from fila.spark.tables.lake import store_of
-from fila.spark.tables.run import Asked, start
 from fila.spark.tables.schemas import schemas
 from fila.spark.tables.store import ParquetStore
 from tests.spark.tables.scenario import Scenario
 
-_SLOW = "Python worker failed to connect back"
 Filled = Callable[..., ParquetStore]
-
-
-@pytest.fixture(scope="session")
-def scenario() -> Scenario:
-    return Scenario(1)
-
-
-@pytest.fixture(scope="session")
-def record(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("record") / "journal"
-    scenario.write(root)
-    return root
-
-
-@pytest.fixture(scope="session")
-def whole(spark: Any, record: Path, tmp_path_factory: pytest.TempPathFactory) -> ParquetStore:
-    """The tables of the whole record, in one batch."""
-    return fill(spark, record, tmp_path_factory.mktemp("whole") / "tables")
-
-
-def fill(spark: Any, record: Path, tables: Path, **options: Any) -> ParquetStore:
-    """Read all there is into the tables."""
-    options.setdefault("available_now", True)
-    for attempts_left in reversed(range(5)):
-        query = start(spark, Asked((str(record),), str(tables), **options))
-        try:
-            query.awaitTermination()
-            break
-        except Exception as error:
-            # Spark gives a Python process ten seconds to start, which a busy machine may exceed.
-            if _SLOW not in str(error) or not attempts_left:
-                raise
-        finally:
-            query.stop()
-    return ParquetStore(spark, str(tables), schemas())
 
 
 def rows(store: ParquetStore, table: str) -> Any:

@@ -24,7 +24,8 @@ from fila.spark.tables.lake import DeltaStore, IcebergStore, store_of
 from fila.spark.tables.maintain import Maintained, maintain
 from fila.spark.tables.schemas import schemas
 from fila.spark.tables.store import ParquetStore
-from tests.spark.tables.conftest import batch, fill, rows
+from tests.spark.tables.conftest import batch, rows
+from tests.spark.tables.filled import fill
 from tests.spark.tables.test_maintain import later, over
 from tests.spark.tables.test_tables import Killed, same
 

@@ -18,7 +18,7 @@ from fila.spark.latency import PERCENTILES, latency, latency_of_cells
 from fila.spark.tables.commits import CommitLog, TablesError
 from fila.spark.tables.known import known, presence_of
 from fila.spark.tables.place import LocalPlace
-from tests.spark.tables.conftest import fill
+from tests.spark.tables.filled import fill
 from tests.spark.tables.scenario import Scenario
 
 SECOND = timedelta(seconds=1)

@@ -12,7 +12,7 @@ import pytest
 from fila.cli.main import main
 from fila.spark.events import read_events
 from fila.spark.tables.recorded import recorded, tables_beside
-from tests.spark.tables.conftest import fill
+from tests.spark.tables.filled import fill
 
 
 @pytest.fixture(scope="module")

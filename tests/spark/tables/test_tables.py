@@ -17,7 +17,8 @@ from fila.spark.tables.cells import CELL, COUNTED, PARTS
 from fila.spark.tables.commits import CommitLog
 from fila.spark.tables.schemas import carry_schema, schemas
 from fila.spark.tables.store import ParquetStore
-from tests.spark.tables.conftest import fill, rows
+from tests.spark.tables.conftest import rows
+from tests.spark.tables.filled import fill
 from tests.spark.tables.scenario import BROKER, Scenario
 
 
