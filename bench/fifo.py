@@ -35,9 +35,20 @@ SWAPS = (
         lane = key.lane
         assert lane is not None
         deficit = key.deficit
-        if deficit <= 0:
-            key.granted = deficit = key.weight * quantum
-        run = deficit if deficit < want else want
+        if by_bytes:
+            if deficit <= 0:
+                if not begin_visit(state, lane):
+                    if state.pass_left <= 0:
+                        break
+                    continue
+                deficit = key.deficit
+            run = want
+            bytes_before = bytes_left
+            bytes_keep = bytes_left - deficit if deficit < bytes_left else 0
+        else:
+            if deficit <= 0:
+                key.granted = deficit = key.weight * quantum
+            run = deficit if deficit < want else want
 """,
         """        if not arrived:
             break
@@ -47,17 +58,32 @@ SWAPS = (
 """,
     ),
     ("    ring = queue.ring\n", "    ring = queue.ring\n    arrived = ARRIVED[queue]\n"),
+    ("    by_bytes = ring.by_bytes\n", ""),
+    (
+        "    bytes_before = bytes_keep = 0"
+        "  # of bytes_left: when a visit begins, and when it is over\n",
+        "",
+    ),
+    (
+        "            if taken >= run or bytes_left <= bytes_keep:\n",
+        "            if taken >= run or bytes_left <= 0:\n",
+    ),
     ("                key.deficit = deficit\n", ""),
     (
         """                    if deficit == key.granted:
-                        key.deficit = 0  # a visit begins with its first message
+                        key.deficit = key.carried  # a visit begins with its first message
 """,
         "",
     ),
     (
-        """        ring.clock += taken / ring.weight
+        """        cost = taken
+        if by_bytes:
+            cost = bytes_before - bytes_left
+            key.bytes += cost
+            ring.bytes += cost
+        ring.clock += cost / ring.weight
         ring.visits += 1
-        key.deficit = deficit = deficit - taken
+        key.deficit = deficit = deficit - cost
 """,
         "",
     ),
