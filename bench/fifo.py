@@ -64,6 +64,8 @@ SWAPS = (
         "  # of bytes_left: when a visit begins, and when it is over\n",
         "",
     ),
+    ("    visits = 0\n", ""),
+    ("    ring.visits += visits\n", ""),
     (
         "            if taken >= run or bytes_left <= bytes_keep:\n",
         "            if taken >= run or bytes_left <= 0:\n",
@@ -76,14 +78,13 @@ SWAPS = (
         "",
     ),
     (
-        """        cost = taken
-        if by_bytes:
-            cost = bytes_before - bytes_left
-            key.bytes += cost
-            ring.bytes += cost
-        ring.clock += cost / ring.weight
-        ring.visits += 1
-        key.deficit = deficit = deficit - cost
+        """        if by_bytes:
+            deficit -= charge(ring, key, bytes_before - bytes_left)
+        else:
+            ring.clock += taken / ring.weight
+            deficit -= taken
+        key.deficit = deficit
+        visits += 1
 """,
         "",
     ),

@@ -134,6 +134,7 @@ export interface QueueDocument extends Omit<QueueRow, "consumers" | "admin"> {
   active_keys: number;
   active_weight: number;
   quantum: number;
+  cost: "messages" | "bytes";
   visibility_ms: number;
   created_ms: number;
   latency_ms: { p50: number | null; p95: number | null; p99: number | null };

@@ -12,6 +12,7 @@ import { Hooks } from "./hooks";
 import { grown, useStream } from "./live";
 import { Name, Panel, PausedNote, Tile, Trouble } from "./parts";
 import { Pausing } from "./pausing";
+import { sizeOf } from "./payload";
 import { Removal } from "./removal";
 import { messagesPath } from "./route";
 import { type Shares, SharePanel, sharesGrown } from "./shares";
@@ -78,6 +79,12 @@ export function QueuePage({ frame, name }: { frame: Frame; name: string }) {
           <Removal queue={name} pending={found.depth} />
         </div>
       </div>
+      {found.cost === "bytes" && (
+        <p class="note">
+          Shared by bytes: a share is of bytes delivered, and a turn is {sizeOf(found.quantum)} for a
+          weight of 1.
+        </p>
+      )}
       {trouble && <Trouble text={trouble} />}
       {found.paused && <PausedNote what="This queue" paused={found.paused} />}
       {!found.consumers_total && found.depth > 0 && !found.is_dlq && (

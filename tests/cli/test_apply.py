@@ -76,6 +76,25 @@ def test_only_what_the_file_names_changes_and_an_empty_text_takes_away(
     assert fila("hooks", "history", name, "--json").document["versions"][0]["note"] == "why"
 
 
+def test_the_cost_goes_through_a_file_and_is_kept_for_life(
+    fila: Fila, queue: str, write: Callable[[str], str]
+) -> None:
+    name = f"{queue}-sized"
+    file = write(f'[queues.{name}]\ncost = "bytes"\nmax_attempts = 3\n')
+    assert fila("apply", file).code == 0
+    assert settings(fila, name)["cost"] == "bytes"
+    exported = fila("queue", "export", name).out
+    assert 'cost = "bytes"\n' in exported
+    assert fila("apply", write(exported), "--dry-run").code == 0
+    assert fila("queue", "create", f"{name}-too", "--like", name).code == 0
+    assert settings(fila, f"{name}-too")["cost"] == "bytes"
+    other = write(f'[queues.{name}]\ncost = "messages"\nmax_attempts = 4\n')
+    for refused in (fila("apply", other, "--dry-run"), fila("apply", other)):
+        assert refused.code == 1
+        assert f'queue "{name}" was made with the cost "bytes" and keeps it' in refused.err
+    assert settings(fila, name)["max_attempts"] == "3"
+
+
 def test_what_was_exported_is_what_is_there(
     fila: Fila, queue: str, write: Callable[[str], str]
 ) -> None:

@@ -161,6 +161,8 @@ def test_so_many_versions_are_kept_and_no_more() -> None:
         ({"max_attempts": "-1"}, "no whole number"),
         ({"max_attempts": "1000001"}, "too many"),
         ({"fail_mode": "x" * 2_000}, "longer than"),
+        ({"cost": "bytes"}, 'was made with "messages" and keeps it'),
+        ({"cost": "each"}, 'was made with "messages" and keeps it'),
     ],
 )
 def test_a_value_that_cannot_be_changes_nothing(settings: dict[str, str], says: str) -> None:

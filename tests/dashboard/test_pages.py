@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page, expect
 
+from fila.wire import admin_bodies as bodies
 from tests.dashboard.conftest import Open
 from tests.dashboard.traffic import ORDERS
 from tests.e2e.process import wait_until
@@ -69,6 +70,18 @@ def test_a_queue_shows_each_tenants_share_against_its_fair_share(open_page: Open
     assert names == {tenant for tenant, _, _ in ORDERS}
     expect(shares.first.locator("canvas")).to_be_attached()
     expect(shares.first.locator(".ratio")).to_contain_text(re.compile(r"\d+% of [\d.]+% due"))
+
+
+def test_a_queue_says_that_its_tenants_share_bytes(
+    open_page: Open, site: HttpBroker, queue: str
+) -> None:
+    with site.peer() as peer:
+        made = bodies.CreateQueue(queue, None, None, 0, 0, "bytes")
+        assert peer.request(made, bodies.CreateQueueResult).code == 0
+    note = open_page(f"/queue?name={queue}").page.get_by_text("Shared by bytes")
+    expect(note).to_contain_text("a turn is 16.0 KiB for a weight of 1")
+    expect(open_page("/queue?name=orders").page.locator("#shares li").first).to_be_visible()
+    expect(open_page("/queue?name=orders").page.get_by_text("Shared by bytes")).to_have_count(0)
 
 
 def test_a_queue_lists_tenants_with_pending_weight_deficit_and_causes(open_page: Open) -> None:

@@ -14,8 +14,8 @@ COST_FAULTS = [
     fault(
         "a message costs 1 where it costs its bytes",
         "fila.core.delivery:fill",
-        "cost = bytes_before - bytes_left",
-        "cost = taken",
+        "charge(ring, key, bytes_before - bytes_left)",
+        "charge(ring, key, taken)",
     ),
     fault(
         "the quantum of bytes has no weight",
@@ -58,5 +58,17 @@ COST_FAULTS = [
         "fila.core.catalogue:dead_letters_of",
         "cost=cost_of(queue.ring)",
         'cost="messages"',
+    ),
+    fault(
+        "a queue with new settings forgets that messages cost their bytes",
+        "fila.core.versions:_follow",
+        "queue.ring.by_bytes,",
+        "False,",
+    ),
+    fault(
+        "an update that names another cost is taken",
+        "fila.core.versions:_checked",
+        'if settings[COST] not in ("", cost):',
+        "if False:",
     ),
 ]

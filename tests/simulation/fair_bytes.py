@@ -4,9 +4,11 @@ A key is followed while it has a message without throttle keys that may go, with
 the time: then it stands in the ring. Of the first keys of a queue, two by two:
 
   - while both stand in the ring, bytes per weight differ by at most a quantum and the largest
-    message of each, over any span;
-  - a key that comes and goes while another stands in the ring gets no more than that one and what
-    the ring's clock may be wrong by: two such differences more.
+    message of each, over any span. One that has messages behind a bucket, too, may stand there
+    first with the rest of a visit that the bucket had cut off: then it is a quantum more;
+  - a key that comes and goes with the same weight while another stands in the ring gets no more
+    than that one and what the ring's clock may be wrong by: two such differences more. The visit
+    that is under way when its weight changes has a quantum of the weight before.
 
 A message that is behind a bucket costs its bytes, too; when it goes, its bucket has a say in.
 """
@@ -22,8 +24,10 @@ ROUNDED = 1.0  # what is owed is kept in whole bytes
 
 def lane_changes(lane: Lane) -> None:
     """It came to have something that may go, or has nothing any more."""
-    if not lane.throttle_keys:
-        key = lane.key
+    key = lane.key
+    if lane.throttle_keys:
+        key.cut_off = True
+    else:
         key.stands = lane.ready
         key.stood += 1
 
@@ -31,6 +35,7 @@ def lane_changes(lane: Lane) -> None:
 def weight_changes(key: Key, weight: int) -> None:
     """Spans begin anew when the key stands in the ring again: its visit began with the old one."""
     key.lightest = min(key.lightest or weight, weight)
+    key.weighed += 1
     key.stands = False
     key.stood += 1
 
@@ -63,7 +68,9 @@ def _measure(queue: Queue, key: Key, other: Key, step: float, quantum: int) -> N
     span[0] += step if first is key else -step
     span[1] = min(span[1], span[0])
     span[2] = max(span[2], span[0])
-    owed = quantum + sum((one.largest + ROUNDED) / _lightest(one) for one in (key, other))
+    visits = 1 + (key.cut_off or other.cut_off)
+    beyond = sum((one.largest + ROUNDED) / _lightest(one) for one in (key, other))
+    owed = quantum * visits + beyond
     if span[2] - span[1] > owed + 1e-6:
         _broken(
             queue,
@@ -75,11 +82,12 @@ def _measure(queue: Queue, key: Key, other: Key, step: float, quantum: int) -> N
 def _lead(queue: Queue, key: Key, steady: Key, step: float, quantum: int) -> None:
     """What a key got ahead of one that stood in the ring all the time."""
     span = queue.leads.get((key, steady))
-    if span is None or span[2] != steady.stood:
-        queue.leads[key, steady] = span = [0.0, 0.0, steady.stood]
+    if span is None or (span[2], span[3]) != (steady.stood, key.weighed):
+        queue.leads[key, steady] = span = [0.0, 0.0, steady.stood, key.weighed]
     span[0] += step
     span[1] = min(span[1], span[0])
-    owed = 3 * (quantum + 2 * (queue.overshoot + ROUNDED))
+    begun = quantum * max(key.heaviest, key.weight) / _lightest(key)
+    owed = 2 * quantum + begun + 6 * (queue.overshoot + ROUNDED)
     if span[0] - span[1] > owed:
         _broken(
             queue,

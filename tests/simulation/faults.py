@@ -31,9 +31,9 @@ FAULTS = [
     fault(
         "an emptied key keeps its deficit",
         "fila.core.readiness:make_unready",
-        "if to != LANE_PARKED:\n                queue.ring.let_go(key)",
-        "if False:\n                pass",
-        "if key.pending == 0:\n        queue.ring.let_go(key)",
+        "elif key.deficit:\n                queue.ring.let_go(key)",
+        "",
+        "if key.deficit and key.pending == 0:\n        queue.ring.let_go(key)",
         "pass",
     ),
     fault(
@@ -106,8 +106,8 @@ FAULTS = [
     fault(
         "a visit that an empty bucket cuts off is forgotten",
         "fila.core.readiness:make_unready",
-        "if to != LANE_PARKED:\n                queue.ring.let_go(key)",
-        "if True:\n                queue.ring.let_go(key)",
+        "if to == LANE_PARKED:\n                if key.deficit == key.granted:",
+        "if to == LANE_PARKED:\n                if True:",
     ),
     # --- leases and settlement
     fault(
@@ -486,7 +486,7 @@ FAULTS = [
     fault(
         "a paused key keeps its turns",
         "fila.core.pausing:pause_key",
-        "pause_lanes(state, key)",
+        "pause_lanes(state, queue, key)",
         "pass",
     ),
     fault(

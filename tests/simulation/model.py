@@ -150,6 +150,7 @@ class Lane:
 class Key:
     __slots__ = (
         "changes",
+        "cut_off",
         "epoch",
         "heaviest",
         "index",
@@ -171,6 +172,7 @@ class Key:
         "steady_since",
         "stood",
         "sure_lanes",
+        "weighed",
         "weight",
     )
 
@@ -200,6 +202,8 @@ class Key:
         # For fair_bytes.py.
         self.stands = False  # it surely stands in the ring
         self.stood = 0  # counts what ends a span
+        self.weighed = 0  # counts changes of its weight
+        self.cut_off = False  # a bucket may have cut a visit of its off
         self.largest = 0  # bytes of a message of its
         self.lightest = 0  # its smallest weight; 0: it had none yet
 
@@ -359,6 +363,7 @@ class Queue:
             "on_failure": "",
             "visibility_timeout_ms": str(visibility_ms),
             "max_attempts": "0",
+            "cost": "bytes" if by_bytes else "messages",
         }
         # Those that are kept; the first is written down when there is a second.
         self.versions: dict[int, dict[str, str]] = {1: {}}

@@ -41,6 +41,7 @@ def test_what_only_the_real_turn_does_really_comes_up() -> None:
     assert met["queue updated while it held leases"] >= 20, met
     assert met["version brought back"] >= 10, met
     assert met["update refused: another came first"] >= 10, met
+    assert met["update refused: another cost"] >= 5, met
     assert met["purge of a queue made again"] >= 2, met
     assert met["batches ended in steps"] >= 5, met
     assert met["leases extended"] >= 100 and met["leases parted by an extension"] >= 50, met

@@ -56,6 +56,8 @@ class Updates:
         settings = {one: rng.choice(VALUES[one]) for one in named}
         if rng.random() < 0.03:
             settings["colour"] = "red"
+        if rng.random() < 0.1:
+            settings["cost"] = rng.choice(("", "messages", "bytes"))
         found = world.machine.state.queues.get(name)
         version = found.version if found is not None else 1
         expected = rng.choice((0, 0, version, max(version - 1, 0)))
@@ -93,6 +95,7 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     default = str(books.settings.visibility_ms_default)
     settings["visibility_timeout_ms"] = settings["visibility_timeout_ms"] or default
     settings["max_attempts"] = settings["max_attempts"] or "0"
+    settings["cost"] = queue.settings["cost"]
     if settings == present(queue, books):
         same("reply to UpdateQueue", reply, version)
         return
@@ -141,6 +144,9 @@ def check_stored(books: Books, store: MemoryStore, numbers: dict[int, str]) -> N
 
 
 def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
+    if settings["cost"] not in ("", queue.settings["cost"]):
+        books.met["update refused: another cost"] += 1
+        return False
     limits = books.settings
     texts = (settings["visibility_timeout_ms"] or "0", settings["max_attempts"] or "0")
     if not all(text.isdigit() for text in texts):

@@ -48,7 +48,7 @@ MS = 1_000_000
 SECOND = 1_000 * MS
 HOUR = 3_600 * SECOND
 START_NS = 1_700_000_000 * SECOND
-DRAIN_TURNS_MAX = 3_000
+DRAIN_TURNS_MAX = 10_000  # a pass may be one visit, and many visits may only pay
 
 
 class Died(BaseException):
@@ -329,6 +329,7 @@ class World:
         """An operator may have edited the file; what bounds stored rows stays."""
         if self.rng.random() < 0.3:
             self.settings = profile.settings(self.rng)._replace(
+                versions_kept=self.settings.versions_kept,
                 idle_lanes=self.settings.idle_lanes,
                 ledger_mentions=self.settings.ledger_mentions,
                 idempotency_keys_max=self.settings.idempotency_keys_max,

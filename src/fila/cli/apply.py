@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fila.cli import connection, declared, settings
+from fila.cli.failure import Failure
 from fila.cli.options import Subparsers, command
 from fila.cli.output import count_of, say, say_json, shown
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from fila.client.sync import FilaClient
 
 EXIT_DIFFERS: Final = 2
-_DEFAULTS: Final = {"visibility_timeout_ms": "30000", "max_attempts": "0"}
+_DEFAULTS: Final = {"visibility_timeout_ms": "30000", "max_attempts": "0", "cost": "messages"}
 
 
 class Plan(NamedTuple):
@@ -83,8 +84,15 @@ def _plan(client: FilaClient, queue: str, named: dict[str, str]) -> Plan:
         found = client.get_queue(queue)
     except QueueNotFoundError:
         return Plan(queue, 0, {}, {one: text for one, text in named.items() if text})
-    present = found.settings
+    present = {"cost": _DEFAULTS["cost"], **found.settings}  # older brokers know no other cost
     differing = {one: text for one, text in named.items() if present.get(one) != text}
+    cost = differing.get("cost")
+    if cost is not None:
+        raise Failure(
+            f'queue "{shown(queue)}" was made with the cost "{present["cost"]}" and '
+            f'keeps it; the file says "{shown(cost)}". Nothing was changed. Declare another queue, '
+            "or delete this one and apply again"
+        )
     return Plan(queue, found.version, present, differing)
 
 

@@ -66,9 +66,9 @@ def add_parser(subparsers: Subparsers) -> None:
     create.add_argument(
         "--cost",
         choices=("messages", "bytes"),
-        default="",
         help="what a message costs its fairness key: 1 (messages, the default), or the bytes of "
-        "its headers and payload, so that keys share bytes by weight",
+        "its headers and payload, so that keys share bytes by weight; "
+        "a queue keeps it for life",
     )
 
     queue_update.add_parsers(inner)
@@ -127,6 +127,7 @@ def _create(args: argparse.Namespace) -> int:
         "on_failure": script(args.on_failure),
         "visibility_timeout_ms": args.visibility_timeout,
         "max_attempts": args.max_attempts,
+        "cost": args.cost,
     }
     created = True
     with connection.open_client(args) as client:
@@ -135,7 +136,7 @@ def _create(args: argparse.Namespace) -> int:
         settings = client.get_queue(args.like).settings if args.like is not None else {}
         settings.update({name: str(value) for name, value in named.items() if value is not None})
         try:
-            create(client, args.name, settings, args.cost)
+            create(client, args.name, settings)
         except QueueAlreadyExistsError:
             if not args.if_missing:
                 raise

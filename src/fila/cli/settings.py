@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCRIPTS: Final = ("on_enqueue", "on_failure")
 LIMITS: Final = ("hook_timeout_ms", "hook_memory_limit_bytes", "fail_mode")  # of hooks
 HOOKS: Final = (*SCRIPTS, *LIMITS)
-NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", *LIMITS)
+NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", "cost", *LIMITS)
 FAIL_MODES: Final = ("default", "last-good", "reject")
 ATTEMPTS_MAX: Final = 1_000_000  # as the broker's settings say
 
@@ -96,15 +96,15 @@ def attempts(text: str) -> int:
     return int(text)
 
 
-def create(client: FilaClient, name: str, settings: Mapping[str, str], cost: str = "") -> int:
-    """A queue with these settings; the version it has then. Its cost never changes."""
+def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
+    """A queue with these settings; the version it has then."""
     client.create_queue(
         name,
         on_enqueue=settings.get("on_enqueue") or None,
         on_failure=settings.get("on_failure") or None,
         visibility_timeout_ms=int(settings.get("visibility_timeout_ms") or 0),
         max_attempts=int(settings.get("max_attempts") or 0),
-        cost=cost,
+        cost=settings.get("cost", ""),
     )
     limits = {one: settings[one] for one in LIMITS if settings.get(one)}
     return client.update_queue(name, limits) if limits else 1

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from fila.core.bucket import Bucket, first_short, whole_tokens
-from fila.core.fairness import Ring
+from fila.core.fairness import FairnessKey, Ring
 from fila.core.lane import Lane
 from fila.core.readiness import leave_line, park
 from fila.core.state import State
@@ -67,6 +67,14 @@ def begin_visit(state: State, lane: Lane) -> bool:
     key.carried = carried
     key.deficit = key.granted = granted
     return True
+
+
+def charge(ring: Ring, key: FairnessKey, cost: int) -> int:
+    """Messages of so many bytes went with the visit under way. Returns what they cost."""
+    key.bytes += cost
+    ring.bytes += cost
+    ring.clock += cost / ring.weight
+    return cost
 
 
 def _wanted(bucket: Bucket, lane: Lane) -> bool:

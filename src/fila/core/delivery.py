@@ -19,7 +19,7 @@ from typing import Final
 
 from fila.core import quarantining, rows
 from fila.core.bucket import first_short, whole_tokens
-from fila.core.byte_cost import begin_visit
+from fila.core.byte_cost import begin_visit, charge
 from fila.core.effect import Delivery
 from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
@@ -115,6 +115,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     windows = state.windows
     pauses = queue.pauses
     bytes_before = bytes_keep = 0  # of bytes_left: when a visit begins, and when it is over
+    visits = 0
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
@@ -227,14 +228,13 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane.pending -= taken
         lane.leased += taken
         key.pending -= taken
-        cost = taken
         if by_bytes:
-            cost = bytes_before - bytes_left
-            key.bytes += cost
-            ring.bytes += cost
-        ring.clock += cost / ring.weight
-        ring.visits += 1
-        key.deficit = deficit = deficit - cost
+            deficit -= charge(ring, key, bytes_before - bytes_left)
+        else:
+            ring.clock += taken / ring.weight
+            deficit -= taken
+        key.deficit = deficit
+        visits += 1
         if key.mark != mark:
             service.note(key)
         key.served += taken
@@ -284,6 +284,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         return 0
     if now >= queue.notes_ns:
         windows.note(queue, now)
+    ring.visits += visits
     taken = len(entries)
     lease.keys = [entry[KEY] for entry in entries]
     lease.remaining = taken

@@ -216,9 +216,10 @@ class Ring:
             last.after = key
             head.before = key
         key.active = True
-        if key.owes_until > self.clock and key.joined >= self.emptied:
-            key.deficit = -math.ceil((key.owes_until - self.clock) * key.weight)
-        key.owes_until = 0.0
+        if key.owes_until:
+            if key.owes_until > self.clock and key.joined >= self.emptied:
+                key.deficit = -math.ceil((key.owes_until - self.clock) * key.weight)
+            key.owes_until = 0.0
         key.joined = self.clock
         self.keys += 1
         self.weight += key.weight

@@ -60,10 +60,11 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
         if key.lane is None:
             # A visit that a short bucket cuts off is taken up where it stopped, so that
             # weights hold among keys behind one bucket; otherwise a key leaves with nothing.
-            if to != LANE_PARKED:
+            if to == LANE_PARKED:
+                if key.deficit == key.granted:
+                    key.deficit = key.carried  # a visit begins with its first message
+            elif key.deficit:
                 queue.ring.let_go(key)
-            elif key.deficit == key.granted:
-                key.deficit = key.carried  # a visit begins with its first message
             queue.ring.leave(key)
     elif lane.state == LANE_PARKED:
         lane.throttled_ns += active_ns - lane.parked_since
@@ -74,7 +75,7 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
     if to != LANE_PARKED:
         leave_line(lane)
     lane.state = to
-    if key.pending == 0:
+    if key.deficit and key.pending == 0:
         queue.ring.let_go(key)
     if to == LANE_DELAYED:
         state.deadlines.arm(lane, lane.head_stamp())

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from fila.core import effect, rejection, rows, version_rows
+from fila.core.byte_cost import cost_of
 from fila.core.catalogue import attempts_fault, visibility_fault
 from fila.core.command import UpdateQueue
 from fila.core.effect import Event
@@ -32,6 +33,7 @@ ON_ENQUEUE: Final = "on_enqueue"
 ON_FAILURE: Final = "on_failure"
 VISIBILITY: Final = "visibility_timeout_ms"
 MAX_ATTEMPTS: Final = "max_attempts"
+COST: Final = "cost"  # of a message to its key; a queue keeps the one it was made with
 # About hooks: the setting, and what it is called in the runtime config.
 HOOK_LIMITS: Final = {
     "hook_timeout_ms": "timeout_ms",
@@ -40,7 +42,7 @@ HOOK_LIMITS: Final = {
 }
 SCRIPTS: Final = (ON_ENQUEUE, ON_FAILURE)
 ABOUT_HOOKS: Final = (*SCRIPTS, *HOOK_LIMITS)
-NAMES: Final = (*SCRIPTS, VISIBILITY, MAX_ATTEMPTS, *HOOK_LIMITS)
+NAMES: Final = (*SCRIPTS, VISIBILITY, MAX_ATTEMPTS, COST, *HOOK_LIMITS)
 CONFIG_PREFIX: Final = "lua:"
 _ALL: Final = 1 << 62
 
@@ -67,6 +69,7 @@ def settings_of(state: State, queue: Queue) -> Settings:
         ON_FAILURE: queue.on_failure or "",
         VISIBILITY: str(queue.visibility_ms),
         MAX_ATTEMPTS: str(queue.max_attempts),
+        COST: cost_of(queue.ring),
         **{
             name: state.config.get(config_key(queue.name, field), "")
             for name, field in HOOK_LIMITS.items()
@@ -169,7 +172,7 @@ def _version(state: State, queue: Queue, number: int) -> Version:
         raise StoreDamagedError(
             f'version {number} of queue "{queue.name}" cannot be read: {error}', rows.STATE, key
         ) from error
-    settings = {**dict.fromkeys(NAMES, ""), **row.settings}
+    settings = {**dict.fromkeys(NAMES, ""), **row.settings, COST: cost_of(queue.ring)}
     return Version(number, row.at_ns, row.who, row.note, settings)
 
 
@@ -185,10 +188,17 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
     fault = visibility_fault(limits, visibility_ms) or attempts_fault(limits, queue.name, attempts)
     if fault is not None:
         return fault
+    cost = cost_of(queue.ring)
+    if settings[COST] not in ("", cost):
+        return invalid_value(
+            COST,
+            f'queue "{queue.name}" was made with "{cost}" and keeps it; make another queue with '
+            f'"{settings[COST]}", or delete this one and make it again',
+        )
     for name in HOOK_LIMITS:
         if len(settings[name].encode()) > limits.note_bytes_max:
             return invalid_value(name, f"it is longer than {limits.note_bytes_max} bytes")
-    return {**settings, VISIBILITY: str(visibility_ms), MAX_ATTEMPTS: str(attempts)}
+    return {**settings, VISIBILITY: str(visibility_ms), MAX_ATTEMPTS: str(attempts), COST: cost}
 
 
 def _number(name: str, text: str) -> int | Rejection:
