@@ -24,12 +24,6 @@ COST_FAULTS = [
         "granted = carried + state.settings.quantum_bytes",
     ),
     fault(
-        "who owes something leaves and owes nothing",
-        "fila.core.fairness:Ring.let_go",
-        "key.owes_until = self.clock - key.deficit / key.weight",
-        "pass",
-    ),
-    fault(
         "a visit that only pays does not pass the turn on",
         "fila.core.byte_cost:begin_visit",
         "ring.head = key.after",
