@@ -153,7 +153,10 @@ def expect_delivered(
     _same("delivered: since", event.since_ns, message.since_ns)
     if queue.apart:
         return  # its ring lacks a key whose rows cannot be read
-    sure = [one for one in queue.keys.values() if one.sure_lanes]
+    # Where messages cost their bytes, a key that pays may wait at a bucket that has tokens.
+    sure = [
+        one for one in queue.keys.values() if (one.stands if queue.by_bytes else one.sure_lanes)
+    ]
     ready = [one for one in queue.keys.values() if one.ready_lanes]
     weights = sum(one.weight for one in sure), sum(one.weight for one in ready)
     if not weights[0] <= event.active_weight_before <= weights[1]:
@@ -199,7 +202,8 @@ def _check_eligible(event: Event, key: Key, leaving: Message | None = None) -> N
             due -= 1
         high += due
         # A message that falls due within the burst at the head holds back what is behind it.
-        if lane.sure and not (leaving is not None and lane.throttle_keys):
+        stands_aside = leaving is not None or key.queue.by_bytes
+        if lane.sure and not (stands_aside and lane.throttle_keys):
             low += 0 if lane.is_hazy(event.ts_ns) else due
     told = event.key_eligible
     if not (low <= told <= high or (told == UNKNOWN and high > 0)):
