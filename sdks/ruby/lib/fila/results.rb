@@ -80,7 +80,7 @@ module Fila
 
   # What {Client#get_stats} tells about a queue.
   QueueStats = Struct.new(:depth, :in_flight, :active_fairness_keys, :active_consumers, :quantum, :leader_node_id,
-                          :replication_count, :fairness_keys, :throttle_keys, keyword_init: true)
+                          :replication_count, :fairness_keys, :throttle_keys, :cost, keyword_init: true)
 
   # A fairness key of {QueueStats}.
   FairnessKeyStats = Struct.new(:key, :pending, :deficit, :weight, keyword_init: true)

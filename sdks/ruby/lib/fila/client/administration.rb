@@ -47,6 +47,7 @@ module Fila
         found.delete(:code)
         found[:fairness_keys].map! { |key| FairnessKeyStats.new(**key) }
         found[:throttle_keys].map! { |key| ThrottleKeyStats.new(**key) }
+        found[:cost] ||= "messages"
         QueueStats.new(**found)
       end
 
