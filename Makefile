@@ -179,8 +179,9 @@ redis:  ## find Redis, which holds the results of Celery's tests, or install it 
 	       && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; } \
 	  || { echo "Celery's tests need Redis: apt-get install redis-server"; exit 1; }
 
-tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root)
+tools: $(READY)  ## build h2spec, grpcurl, actionlint and chart for the tests into .tools/ (needs Go, or apt as root); SQS clients, too
 	@$(BIN)/python -m tests.tools
+	@$(BIN)/python -m tests.sqs.clients
 
 $(MODULES): dashboard/package-lock.json dashboard/package.json
 	@command -v npm >/dev/null || { echo "building the dashboard needs Node 20 with npm"; exit 1; }
