@@ -26,10 +26,11 @@ class Fault(NamedTuple):
     name: str
     where: str  # module:function or module:Class.method
     swaps: tuple[tuple[str, str], ...]  # what stands there, and what the fault makes of it
+    first: int = 0  # the seed from which on it is looked for
 
 
-def fault(name: str, where: str, *swaps: str) -> Fault:
-    return Fault(name, where, tuple(zip(swaps[::2], swaps[1::2], strict=True)))
+def fault(name: str, where: str, *swaps: str, first: int = 0) -> Fault:
+    return Fault(name, where, tuple(zip(swaps[::2], swaps[1::2], strict=True)), first)
 
 
 @contextmanager
