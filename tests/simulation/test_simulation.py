@@ -26,7 +26,7 @@ def test_every_promise_holds(first: int) -> None:
 
 def test_what_only_the_real_turn_does_really_comes_up() -> None:
     met: Counter[str] = Counter()
-    for seed in range(30):
+    for seed in range(40):
         world = World(seed)
         world.run()
         met += world.auditor.met
