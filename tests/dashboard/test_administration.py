@@ -115,7 +115,8 @@ def test_messages_are_listed_searched_and_opened(open_page: Open, letters: str) 
 
 def test_a_dead_letter_says_on_its_page_why_it_died(open_page: Open, letters: str) -> None:
     page = open_page(f"/messages?queue={letters}.dlq", size=PHONE).page
-    [row] = page.locator(".messages tbody tr").all()
+    row = page.locator(".messages tbody tr")
+    expect(row).to_have_count(1)
     expect(row).to_contain_text("hook: card <b>refused</b>")
     row.locator("a.row-link").press("Enter")
     dialog = page.get_by_role("dialog")
