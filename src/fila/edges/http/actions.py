@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from fila.broker.session import Sessions
-from fila.core.effect import Delivery
 from fila.core.pause import Pause
 from fila.core.rejection import Rejection
 from fila.edges.http.message import Body, HttpError
 from fila.edges.http.operations import answer_of, request_of
 from fila.edges.http.views import key_of, paused
+from fila.edges.no_connection import NoConnection
 from fila.security.guard import Identity
 from fila.wire import bodies, errors
 
@@ -106,23 +106,6 @@ class Actions:
             return result
         finally:
             session.close()
-
-
-class NoConnection:
-    """Nothing is ever delivered to an action."""
-
-    def send(self, data: bytes) -> None: ...
-
-    def deliver(self, delivery: Delivery) -> None: ...
-
-    def consumer_ended(self, consumer: str, why: Rejection) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def expelled(self, why: Rejection) -> None: ...
-
-    def takes_more(self) -> bool:
-        return True
 
 
 def _key(fields: dict[str, Any]) -> str | None:

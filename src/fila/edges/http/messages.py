@@ -18,9 +18,10 @@ from fila.broker.session import Session, Sessions
 from fila.core.browse import Page, Seen
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, KEY, WEIGHT, message_id, ready_ns
 from fila.core.rejection import Rejection
-from fila.edges.http.actions import NoConnection, refusal, refuse
+from fila.edges.http.actions import refusal, refuse
 from fila.edges.http.message import HttpError, Request, Response
 from fila.edges.http.views import key_of, named
+from fila.edges.no_connection import NoConnection
 from fila.security.guard import Identity
 from fila.wire import bodies, forms
 from fila.wire.ids import id_text

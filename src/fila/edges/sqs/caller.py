@@ -15,9 +15,9 @@ from urllib.parse import quote, unquote
 from fila.broker import stepping
 from fila.broker.session import ClientConnection, Session, Sessions
 from fila.broker.stepping import Steps
-from fila.core.effect import Delivery
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
+from fila.edges.no_connection import NoConnection
 from fila.edges.sqs import faults
 from fila.edges.sqs.faults import invalid, missing
 from fila.edges.sqs.forms import Parameters
@@ -27,23 +27,6 @@ from fila.security.guard import Identity
 Found = TypeVar("Found")
 
 ACCOUNT = "000000000000"  # Fila has no accounts; ARNs and URLs have a place for one
-
-
-class Nobody:
-    """The connection of a request to which nothing is ever delivered."""
-
-    def send(self, data: bytes) -> None: ...
-
-    def deliver(self, delivery: Delivery) -> None: ...
-
-    def consumer_ended(self, consumer: str, why: Rejection) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def expelled(self, why: Rejection) -> None: ...
-
-    def takes_more(self) -> bool:
-        return True
 
 
 class Caller:
@@ -60,7 +43,7 @@ class Caller:
 
     def open(self, connection: ClientConnection | None = None) -> Session:
         """A session for what the request does; who opens it closes it."""
-        session = self.sessions.open(connection or Nobody(), self.peer)
+        session = self.sessions.open(connection or NoConnection(), self.peer)
         session.welcome(self.identity)
         return session
 

@@ -1,0 +1,21 @@
+"""The connection of a request over HTTP: to its session nothing is ever delivered."""
+
+from __future__ import annotations
+
+from fila.core.effect import Delivery
+from fila.core.rejection import Rejection
+
+
+class NoConnection:
+    def send(self, data: bytes) -> None: ...
+
+    def deliver(self, delivery: Delivery) -> None: ...
+
+    def consumer_ended(self, consumer: str, why: Rejection) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def expelled(self, why: Rejection) -> None: ...
+
+    def takes_more(self) -> bool:
+        return True
