@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.crash.keeper import Keeper
 from tests.crash.ledger import Ledger
 from tests.crash.workers import Address, Administrator, Consumer, Producer, Worker
 from tests.e2e.process import Broker, wait_until
@@ -37,6 +38,9 @@ class Report:
     redelivered: int = 0
     acked: int = 0
     quiet_stored: int = 0
+    kept: int = 0  # acknowledged in the queues of the keepers
+    kept_seen: int = 0
+    done: dict[str, int] = field(default_factory=dict)  # what keepers did, and how often
     start_s_max: float = 0.0
     broken: list[str] = field(default_factory=list)
 
@@ -47,6 +51,8 @@ class Report:
             f"{self.open_sends} without an answer (of which {self.open_sends_stored} were stored); "
             f"{self.deliveries} deliveries, {self.redelivered} of them again; "
             f"{self.acked} acks confirmed; {self.quiet_stored} in the unread queue; "
+            f"keepers: {self.kept} acknowledged, {self.kept_seen} deliveries, "
+            f"{', '.join(f'{name} {count}' for name, count in sorted(self.done.items()))}; "
             f"slowest start {self.start_s_max:.2f} s; {len(self.broken)} promises broken"
         )
 
@@ -71,6 +77,7 @@ class Storm:
             Consumer([*BUSY, *dead_letters], *shared, self._chance()),
         ]
         self.administrator = Administrator(BUSY, *shared, self._chance())
+        self.keepers = [Keeper(f"kept-{at}", *shared, self._chance()) for at in range(2)]
 
     def run(self, kills: int) -> Report:
         """Kill so many times, then let everything come to rest and draw the line."""
@@ -122,8 +129,12 @@ class Storm:
     def _come_to_rest(self) -> None:
         """Producers stop; consumers take everything that is left."""
         self._stop([*self.producers, self.administrator])
+        for keeper in self.keepers:
+            keeper.finish.set()
         for consumer in self.consumers:
             consumer.finish.set()
+        for keeper in self.keepers:
+            keeper.join(DRAIN_S)
         with self.broker.peer() as peer:
             names = [name for name in peer.queues() if name != QUIET]
             left: dict[str, str] = {}
@@ -135,7 +146,7 @@ class Storm:
                     if found.depth + found.in_flight:
                         left[name] = f"{found.depth} pending, {found.in_flight} leased, "
                         left[name] += f"{found.active_consumers} consumers"
-                return not left or any(worker.fault for worker in self.consumers)
+                return not left or any(worker.fault for worker in self._workers())
 
             try:
                 wait_until(empty, DRAIN_S, "the queues to be drained")
@@ -185,6 +196,12 @@ class Storm:
         for worker in self._workers():
             if worker.fault is not None:
                 ledger.broken.append(f"{type(worker).__name__}: {worker.fault!r}")
+        for keeper in self.keepers:
+            ledger.broken += [f"{keeper.queue}: {what}" for what in keeper.model.broken[:10]]
+            report.kept += keeper.model.stored
+            report.kept_seen += keeper.model.seen
+            for name, count in keeper.done.items():
+                report.done[name] = report.done.get(name, 0) + count
         for token in ledger.missing()[:10]:
             ledger.broken.append(f"{token} was acknowledged and never delivered")
         for token in ledger.unfinished()[:10]:
@@ -200,7 +217,7 @@ class Storm:
         report.broken = ledger.broken
 
     def _workers(self) -> list[Worker]:
-        return [*self.producers, *self.consumers, self.administrator]
+        return [*self.producers, *self.consumers, *self.keepers, self.administrator]
 
     def _stop(self, workers: list[Worker]) -> None:
         for worker in workers:

@@ -20,3 +20,5 @@ def test_kills_under_load_lose_nothing_and_bring_nothing_back(
     assert report.stored > 1_000
     assert report.acked > 500
     assert report.quiet_stored > 50
+    assert report.kept > 500
+    assert report.kept_seen > 100

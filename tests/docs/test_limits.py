@@ -54,6 +54,13 @@ def test_every_row_names_its_test() -> None:
     assert len(rows) >= 40 and [one for one in rows if "`tests/" not in one] == []
 
 
+def test_every_promise_against_abuse_names_its_test() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    section = page.partition("\n## What the broker does against abuse\n")[2].partition("\n## ")[0]
+    promises = section.partition("\nWhat Fila does not do")[0].split("\n- ")[1:]
+    assert len(promises) >= 15 and [one for one in promises if "`tests/" not in one] == []
+
+
 def test_every_test_that_is_named_exists() -> None:
     pages = PAGE + (ROOT / "docs" / "security.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", pages)

@@ -2,12 +2,14 @@
 
 `python -m tests.isolation [CASE …] [--limit-ms 50] [--write]`: the table, and a failure where a
 ping took longer than the limit. On a machine that is busy otherwise compare `held`: processor
-time of the broker's loop between ping and pong.
+time of the broker's loop between ping and pong. With `--keep FILE` what was measured is kept there
+at once, and cases that are in it are not measured again: so a run may be cut off and gone on with.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -23,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "isolation.md"
 BEGIN, END = "<!-- table: python -m tests.isolation --write -->", "<!-- end of the table -->"
 PARTS = (messages, leases, queues, watching, connections, grpc_calls)
 
-Row = tuple[Case, Pause, float]
+Row = tuple[Case, Pause, float, float]  # with how long it took, and the load before
 
 
 def main() -> int:
@@ -32,6 +34,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name the cases and exit")
     parser.add_argument("--limit-ms", type=float, default=50.0, help="fail above (default: 50)")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="go on with what it holds")
     args = parser.parse_args()
     order = [part.__name__ for part in PARTS]
     cases = sorted(CASES, key=lambda one: order.index(one.acting.__module__))
@@ -39,31 +42,45 @@ def main() -> int:
     if args.list or not chosen:
         print("\n".join([one.name for one in cases]))
         return 0 if args.list else 2
+    kept = read(args.keep)
     rows: list[Row] = []
     broken = []
-    loads: list[float] = []
     for one in chosen:
-        loads.append(os.getloadavg()[0])
+        if one.name in kept:
+            rows.append((one, *kept[one.name]))
+            continue
+        load = os.getloadavg()[0]
         try:
             seen, took_s = measure(one)
         except (AssertionError, OSError, Closed, Quiet, Refused) as error:
             broken.append(one.name)
             print(f"{one.name:28} failed: {error!r}", flush=True)
             continue
-        rows.append((one, seen, took_s))
+        rows.append((one, seen, took_s, load))
+        if args.keep:
+            with args.keep.open("a") as file:
+                print(json.dumps([one.name, seen, took_s, load]), file=file)
         print(
             f"{one.name:28} {one.size:44} worst {seen.worst_ms:8.1f} ms   held "
             f"{seen.held_ms:8.1f} ms   of {took_s * 1_000:8.0f} ms",
             flush=True,
         )
     if args.write:
-        write(rows, loads)
-    late = [one.name for one, seen, _ in rows if seen.worst_ms > args.limit_ms]
+        write(rows)
+    late = [one.name for one, seen, *_ in rows if seen.worst_ms > args.limit_ms]
     if late:
         print(f"above {args.limit_ms:g} ms: {', '.join(late)}")
     if broken:
         print(f"not measured: {', '.join(broken)}")
     return 1 if late or broken else 0
+
+
+def read(file: Path | None) -> dict[str, tuple[Pause, float, float]]:
+    """What a run before has kept, by the case's name."""
+    if file is None or not file.exists():
+        return {}
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    return {name: (Pause(*seen), took_s, load) for name, seen, took_s, load in lines}
 
 
 def machine() -> str:
@@ -74,9 +91,9 @@ def machine() -> str:
     return platform.machine()
 
 
-def write(rows: list[Row], loads: list[float]) -> None:
+def write(rows: list[Row]) -> None:
     """Put the table between the page's two marks."""
-    load = sum(loads) / len(loads)
+    load = sum([before for *_, before in rows]) / len(rows)
     lines = [
         f"Measured on {date.today():%d %B %Y}, Python {platform.python_version()}, "
         f"{os.cpu_count()} cores of {machine()}, with a load of {load:.1f} on average: with more "
@@ -86,7 +103,7 @@ def write(rows: list[Row], loads: list[float]) -> None:
         "| operation | size | worst ping (ms) | held (ms) | took (ms) |",
         "|---|---|--:|--:|--:|",
     ]
-    for one, seen, took_s in rows:
+    for one, seen, took_s, _ in rows:
         lines.append(
             f"| {one.operation} | {one.size} | {seen.worst_ms:.0f} | {seen.held_ms:.0f} "
             f"| {took_s * 1_000:,.0f} |"
