@@ -15,7 +15,7 @@ def test_an_unknown_setting_is_not_set(fila):
 
 def test_an_empty_value_removes_a_setting(fila):
     fila("config", "set", "gone", "1")
-    assert fila("config", "set", "gone", "").out == 'Set "gone" = ""\n'
+    assert fila("config", "set", "gone", "").out == 'Removed "gone"\n'
     assert fila("config", "get", "gone").out == "gone: (not set)\n"
 
 

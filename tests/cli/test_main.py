@@ -61,12 +61,22 @@ def test_what_is_not_understood_is_a_usage_error(run, argv):
         (("queue", "lst"), "list"),
         (("queue", "create", "q", "--visibilty-timeout", "5s"), "--visibility-timeout"),
         (("completion", "bsh"), "bash"),
+        (("peek", "orders"), "queue peek"),
+        (("create", "queue", "orders"), "queue create"),
+        (("send", "orders"), "enqueue"),
+        (("receive", "orders"), "consume"),
         (("--jsn", "queue", "list"), "--json"),
     ],
     ids=" ".join,
 )
 def test_what_was_probably_meant_is_named(run, argv, meant):
     assert f"did you mean {meant}?" in run(*argv).err
+
+
+def test_help_is_a_command_too(run):
+    for words in ((), ("queue",), ("queue", "create")):
+        assert run("help", *words).out == run(*words, "--help").out != ""
+    assert run("help", "quue").code == 2
 
 
 def test_an_option_of_another_command_is_not_what_was_meant(run):
@@ -173,6 +183,17 @@ def test_a_name_that_is_not_utf8_is_an_error(shell):
 def test_a_text_too_long_for_its_field_is_an_error(fila):
     result = fila("queue", "create", "x" * 70_000)
     assert result.code == 1 and result.err.startswith("Error: ")
+
+
+def test_a_queue_with_nothing_to_give_is_said_on_a_terminal_only(fila, broker, queue):
+    command = [*COMMAND, "--addr", broker, "consume", queue]
+    quiet = subprocess.run(command, capture_output=True, check=True)
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    ours, theirs = pty.openpty()
+    told = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True)
+    os.close(theirs)
+    assert told.stdout == b"" and f"fila explain {queue}".encode() in os.read(ours, 1000)
+    os.close(ours)
 
 
 # completion

@@ -15,7 +15,8 @@ def test_creating_a_queue_says_so(fila):
 def test_creating_a_queue_twice_is_an_error(fila, queue):
     result = fila("queue", "create", queue)
     assert (result.code, result.out) == (1, "")
-    assert result.err == f'Error: queue "{queue}" already exists\n'
+    error, hint = result.err.splitlines()
+    assert error == f'Error: queue "{queue}" already exists' and "--if-missing" in hint
 
 
 def test_deleting_a_queue_says_so_and_removes_its_dead_letter_queue(fila, queue):

@@ -220,7 +220,9 @@ def test_version_and_help_answer_without_starting(tmp_path: Path) -> None:
     help = run("--help", cwd=tmp_path)
     assert help.returncode == 0
     assert "--data-dir" in help.stdout
-    assert run("--no-such-option", cwd=tmp_path).returncode == 2
+    unknown = run("--listn", "x", cwd=tmp_path)
+    assert unknown.returncode == 2 and len(unknown.stderr.splitlines()) == 2
+    assert "did you mean --listen?" in unknown.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -57,6 +57,18 @@ def test_a_store_in_use_by_a_real_other_process_is_refused(tmp_path: Path) -> No
         process.communicate()
 
 
+def test_a_directory_that_cannot_be_made_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StoreError, match="cannot open the store in data: No such file") as refused:
+        RocksStore(Path("data"))
+    assert not isinstance(refused.value, StoreDamagedError)
+
+
 def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a directory")
     with pytest.raises(StoreError, match=r"cannot open the store in .*data: .*exists"):

@@ -70,8 +70,10 @@ def _set(args: argparse.Namespace) -> int:
         client.set_config(args.key, args.value)
     if args.json:
         say_json({"key": args.key, "value": args.value or None})
-    else:
+    elif args.value:
         say(f'Set "{shown(args.key)}" = "{shown(args.value)}"')
+    else:
+        say(f'Removed "{shown(args.key)}"')
     near = _near_family(args.key)
     if near and args.value:
         note(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fila.cli import connection
 from fila.cli.failure import usage
 from fila.cli.options import Subparsers, command, whole_number
-from fila.cli.output import message_fields, say, say_json, shown, shown_bytes
+from fila.cli.output import message_fields, note, say, say_json, shown, shown_bytes
 from fila.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
         # Not closed on its own: the broker takes back what a client holds when the client leaves,
         # not when one of its consumers is cancelled.
         consumer = client.consume(args.queue, prefetch=_prefetch(args))
+        printed = 0
         for messages in _batches(consumer, args):
             for message in messages:
                 if args.json:
@@ -96,6 +97,10 @@ def run(args: argparse.Namespace) -> int:
             sys.stdout.flush()
             _settle(client, args, messages)
             progress.add(len(messages))
+            printed += len(messages)
+        if not printed and sys.stderr.isatty():
+            queue = shown(args.queue)
+            note(f'Nothing of "{queue}" is ready; `fila explain {queue}` says what waits for what.')
     return 0
 
 

@@ -58,6 +58,8 @@ def explain(error: Exception) -> Failure | None:
         return Failure(str(error), "give a key with --api-key or FILA_API_KEY")
     if isinstance(error, errors.QueueNotFoundError):
         return Failure(str(error), "`fila queue list` shows those there are")
+    if isinstance(error, errors.QueueAlreadyExistsError):
+        return Failure(str(error), "`fila queue create --if-missing` leaves it as it is")
     if isinstance(error, errors.FilaError | UnencodableField):
         return Failure(str(error))
     return None

@@ -121,8 +121,11 @@ for --addr, --api-key, --tls and --tls-*.""",
 
 def _run(argv: list[str] | None) -> int:
     root = parser()
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     args = root.parse_args(
-        argv,
+        words,
         argparse.Namespace(
             addr=None,
             tls=False,

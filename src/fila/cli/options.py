@@ -48,6 +48,11 @@ _COMMON: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("--json", {"action": "store_true", "help": "print JSON instead of text"}),
 )
 COMMON_NAMES: Final = frozenset(name for name, _ in _COMMON)
+# What other systems' command lines call ours.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("send", "publish", "produce", "push", "put"), "enqueue"),
+    **dict.fromkeys(("receive", "subscribe", "pop", "get"), "consume"),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -144,6 +149,11 @@ def _meant(parser: argparse.ArgumentParser, message: str) -> str:
         found = re.search(r"invalid choice: '([^']*)'", message)
         word = found[1] if found else ""
         known = [*children(parser), *_choices(parser)]
+        if _ELSEWHERE.get(word) in known:
+            return _ELSEWHERE[word]
+        deeper = next((path for path, _ in walk(parser, ()) if path[1:] == (word,)), None)
+        if deeper:
+            return " ".join(deeper)
     # Without dashes, which make short options look alike.
     bare = {name.lstrip("-"): name for name in known}
     near = difflib.get_close_matches(word.partition("=")[0].lstrip("-"), bare, 1)

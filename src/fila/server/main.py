@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fila import __version__
 from fila.broker.clock import Clock
+from fila.cli.options import Parser
 from fila.edges.tls import TlsError
 from fila.server.collector import collect_little
 from fila.server.config import ConfigError, load
@@ -163,7 +164,7 @@ def _fail(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line; the manual page is made from it."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="fila-server",
         description="The Fila message broker: fair scheduling and per-key throttling.",
         epilog="""examples:
@@ -177,6 +178,7 @@ def parser() -> argparse.ArgumentParser:
 Settings come from --config, else ./fila.toml, else /etc/fila/fila.toml, else defaults.
 FILA_<SECTION>__<KEY> overrides any setting, FILA_DATA_DIR the data directory.""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     root.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
     root.add_argument("--data-dir", metavar="DIR", help="where messages are kept")

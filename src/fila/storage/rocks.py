@@ -383,6 +383,8 @@ def _end_mark(sequence: int) -> bytes:
 
 
 def _open_fault(path: str, error: Exception) -> StoreError:
+    if isinstance(error, OSError):  # not RocksDB's: there is no directory, and none can be made
+        return StoreError(f"cannot open the store in {path}: {error.strerror or error}")
     text = str(error)
     if _TAKEN.search(text):
         return StoreError(
