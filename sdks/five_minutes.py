@@ -1,11 +1,12 @@
 """Every SDK's five-minute start, followed as a newcomer would: the package as it would be
-published, a directory of its own, the README's program as it stands, and a real broker.
+published, a directory of its own, the README's program as it stands, and one real broker for all.
 
     python sdks/five_minutes.py                 all languages
     python sdks/five_minutes.py --lang rust     one; repeatable
 
-The packages are made from this checkout, because what is on the registries is another version; the
-README's own command for fetching it is looked up, so that it names the right one. Exit code 0 when
+The packages are made from this checkout by the lines of docs/install.md, because what is on the
+registries is another version; the README's own command for fetching it is looked up, so that it
+names the right one. Exit code 0 when
 every program ran and served its tenants in turns.
 """
 
@@ -52,31 +53,23 @@ class Start:
 def go(place: Path, address: str) -> list[str]:
     start = Start("go", "go", "go get github.com/faiscadev/fila/sdks/go\n")
     _write(place / "main.go", start, address)
-    module = "github.com/faiscadev/fila/sdks/go"
     _run(place, "go", "mod", "init", "example")
-    _run(
-        place, "go", "mod", "edit", f"-require={module}@v0.0.0", f"-replace={module}={SDKS / 'go'}"
-    )
-    _run(place, "go", "mod", "tidy")
+    _install(place, "Go")
     _run(place, "go", "build", "-o", "program", ".")
     return _said(place, "./program")
 
 
 def js(place: Path, address: str) -> list[str]:
     start = Start("js", "js run", "npm install @fila/client\n")
-    if not (SDKS / "js" / "node_modules").is_dir():  # the package is built when it is packed
-        _run(SDKS / "js", "npm", "ci", "--silent")
-    _run(SDKS / "js", "npm", "pack", "--silent", "--pack-destination", str(place))
-    (package,) = place.glob("*.tgz")
     (place / "package.json").write_text('{"name": "example", "private": true, "type": "module"}')
-    _run(place, "npm", "install", "--silent", "--no-package-lock", f"./{package.name}")
+    _install(place, "JavaScript")
     _write(place / "main.js", start, address)
     return _said(place, "node", "main.js")
 
 
 def java(place: Path, address: str) -> list[str]:
     start = Start("java", "java", "<artifactId>fila-client</artifactId>")
-    _run(SDKS / "java", "mvn", "-q", "-B", "-DskipTests", "package")
+    _install(place, "Java")
     (jar,) = [
         path for path in (SDKS / "java" / "target").glob("fila-client-*.jar")
         if not path.stem.endswith(("sources", "javadoc"))
@@ -92,7 +85,7 @@ def rust(place: Path, address: str) -> list[str]:
     os.environ.setdefault("CARGO_TARGET_DIR", str(SDKS / "rust" / "target"))
     _run(place, "cargo", "new", "--quiet", "--vcs", "none", "hello-fila")
     project = place / "hello-fila"
-    _run(project, "cargo", "add", "--quiet", "--path", str(SDKS / "rust"))
+    _install(project, "Rust")
     _run(project, "cargo", "add", "--quiet", "futures-util")
     _run(project, "cargo", "add", "--quiet", "tokio", "--features", "macros,rt-multi-thread")
     _write(project / "src" / "main.rs", start, address)
@@ -102,10 +95,8 @@ def rust(place: Path, address: str) -> list[str]:
 
 def ruby(place: Path, address: str) -> list[str]:
     start = Start("ruby", "ruby", "gem install fila-client\n")
-    gem = place / "fila-client.gem"
-    _run(SDKS / "ruby", "gem", "build", "--silent", "-o", str(gem), "fila-client.gemspec")
     os.environ["GEM_HOME"] = str(place / "gems")
-    _run(place, "gem", "install", "--silent", "--local", "--no-document", str(gem))
+    _install(place, "Ruby")
     _write(place / "main.rb", start, address)
     return _said(place, "ruby", "main.rb")
 
@@ -119,6 +110,15 @@ def _write(path: Path, start: Start, address: str) -> None:
     if "localhost:5555" not in start.program:
         raise StartError("the program does not connect to localhost:5555")
     path.write_text(start.program.replace("localhost:5555", address), encoding="utf-8")
+
+
+def _install(place: Path, language: str) -> None:
+    """Type what docs/install.md says for a client from a checkout."""
+    page = (SDKS.parent / "docs" / "install.md").read_text(encoding="utf-8")
+    found = re.search(rf"^\| {language} \| `([^`]+)`", page, re.MULTILINE)
+    if found is None:
+        raise StartError(f"docs/install.md does not say how {language} gets its client")
+    _run(place, "env", f"FILA={SDKS.parent}", "bash", "-euc", found[1])
 
 
 def _run(place: Path, *command: str) -> None:
@@ -160,16 +160,17 @@ def main() -> int:
     parser.add_argument("--lang", action="append", choices=STARTS, help="one; repeatable")
     chosen = parser.parse_args().lang or list(STARTS)
     failed = 0
-    for language in chosen:
-        started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="fila-start-") as place, broker() as running:
-            try:
-                _checked(STARTS[language](Path(place), running.address))
-            except (StartError, OSError, subprocess.TimeoutExpired) as why:
-                failed += 1
-                print(f"{language}: {why}", flush=True)
-            else:
-                print(f"{language}: done in {time.monotonic() - started:.0f} s", flush=True)
+    with broker() as running:  # one for all, as the quick start's reader has
+        for language in chosen:
+            started = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="fila-start-") as place:
+                try:
+                    _checked(STARTS[language](Path(place), running.address))
+                except (StartError, OSError, subprocess.TimeoutExpired) as why:
+                    failed += 1
+                    print(f"{language}: {why}", flush=True)
+                else:
+                    print(f"{language}: done in {time.monotonic() - started:.0f} s", flush=True)
     print(f"{len(chosen) - failed} of {len(chosen)} five-minute starts passed")
     return 1 if failed else 0
 

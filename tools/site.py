@@ -54,8 +54,9 @@ QUICK_START_OPENING = """\
 
 Every program makes a queue that is fair by tenant, fills it unevenly and works it off: the quiet
 tenant is not the last. You need a broker on `localhost:5555`; `make run` in a checkout starts one,
-and [install](install.md) has the other ways. Each program is run as it stands, against a broker,
-by a test.
+and [install](install.md) has the other ways, and how to get the clients
+[from a checkout](install.md#the-clients-from-a-checkout) while nothing is published. Each program
+is run as it stands, all of them against one broker, by a test.
 """
 # Python for the browser, as npm brings it, and what of the broker runs in it.
 PYODIDE = ROOT / "tools" / "playground" / "node_modules" / "pyodide"

@@ -35,13 +35,6 @@ SUITE = "bookworm"
 PACKAGES = "python3,python3-venv,python3-dev,ca-certificates,curl,adduser"
 BASE = "docker.io/library/python:3.11-slim-bookworm"  # what deploy/Dockerfile begins with
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-# There is no `kill` in a slim image; `docker stop` needs none.
-STOP = """
-import os, pathlib, signal
-for place in pathlib.Path("/proc").glob("[0-9]*"):
-    if "fila-server" in (place / "comm").read_text():
-        os.kill(int(place.name), signal.SIGTERM)
-"""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -71,7 +64,7 @@ def bootstrap(root: Path) -> None:
     run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(root), site])
 
 
-def passed() -> dict[str, str]:
+def mirror() -> dict[str, str]:
     """Where packages come from, as this machine is told."""
     return {name: os.environ[name] for name in ("PIP_CERT", "PIP_INDEX_URL") if name in os.environ}
 
@@ -112,10 +105,7 @@ class Typist:
 @contextmanager
 def inside(root: Path, environment: dict[str, str]) -> Iterator[Typist]:
     """A shell in the root: its own mounts, none of this machine's variables."""
-    passed = {
-        key: value for key, value in os.environ.items() if key in ("PIP_CERT", "PIP_INDEX_URL")
-    }
-    variables = {"HOME": "/root", "PATH": PATH, "LANG": "C.UTF-8", **passed, **environment}
+    variables = {"HOME": "/root", "PATH": PATH, "LANG": "C.UTF-8", **mirror(), **environment}
     pairs = [f"{name}={value}" for name, value in variables.items()]
     mounts = f"mount --rbind /proc {root}/proc && mount --rbind /dev {root}/dev"
 
@@ -196,8 +186,8 @@ def container(root: Path, dist: Path) -> None:
     run([*buildah, "commit", "--quiet", base, BASE])
     shutil.rmtree(root)
     arguments = ["--isolation", "chroot", "--pull=never", "--format", "docker"]
-    for name in ("PIP_CERT", "PIP_INDEX_URL"):
-        arguments += ["--env", f"{name}={os.environ[name]}"] if name in os.environ else []
+    for name, value in mirror().items():
+        arguments += ["--env", f"{name}={value}"]
     began = time.monotonic()
     run(
         [*buildah, "bud", *arguments, "--file", "deploy/Dockerfile", "--tag", "fila", "."], cwd=ROOT

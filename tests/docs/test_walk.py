@@ -94,6 +94,16 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return found
 
 
+def test_every_language_starts_with_a_queue_of_its_own() -> None:
+    pages = [*BEFORE, SECURITY, OBSERVABILITY, SPARK]
+    walked = "".join((ROOT / page).read_text() for page in pages)
+    for language in ("go", "java", "js", "ruby", "rust"):
+        page = (ROOT / "sdks" / language / "README.md").read_text()
+        start = page.partition("\n## Five minutes")[2].partition("\n## ")[0]
+        named = set(re.findall(r"""["'](mail[\w-]*|orders|jobs)["']""", start))
+        assert named == {f"mail-{language}"} and f"mail-{language}" not in walked
+
+
 @pytest.mark.slow
 def test_every_page_in_order_on_one_broker(reader: Reader) -> None:
     assert set(map(str, (ROOT / "docs/tutorials").glob("*.md"))) <= {str(ROOT / p) for p in BEFORE}
