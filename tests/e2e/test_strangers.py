@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import struct
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from fila.edges.grpc import frames
 from fila.edges.grpc.fields import encode
@@ -134,19 +137,28 @@ def test_clients_that_read_nothing_are_closed_before_they_cost_others_their_memo
         before = broker.rss_bytes()
         reading = Peer(broker.address, receive_buffer_bytes=65_536)
         stream = reading.consume("q", 100)
-        stuck = [Peer(broker.address, receive_buffer_bytes=4_096) for _ in range(30)]
-        for one in stuck:
+        enough = threading.Event()
+
+        def read() -> int:
+            """Slowly, and never one of those that are closed."""
+            taken = 0
+            while not enough.is_set():
+                reading.ack("q", reading.take_one(stream).id)
+                taken += 1
+                time.sleep(0.005)
+            return taken
+
+        with ThreadPoolExecutor(1) as aside:
+            read_by_then = aside.submit(read)
+            stuck = [Peer(broker.address, receive_buffer_bytes=4_096) for _ in range(30)]
             try:
-                one.post(bodies.Consume("q", 65_535))
-            except OSError:
-                pass
-
-        def some_are_closed() -> bool:
-            message = reading.take_one(stream)  # slowly, and never one of those that are closed
-            reading.ack("q", message.id)
-            return peer.stats("q").active_consumers < 30
-
-        wait_until(some_are_closed, 20, "some to be closed")
+                for one in stuck:
+                    with contextlib.suppress(OSError):
+                        one.post(bodies.Consume("q", 65_535))
+                wait_until(lambda: peer.stats("q").active_consumers < 30, 20, "some to be closed")
+            finally:
+                enough.set()
+            assert read_by_then.result(30) > 0
         assert broker.rss_bytes() - before < 90 * MiB
         reading.ping()
         for one in (*stuck, reading):

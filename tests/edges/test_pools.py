@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Callable
 
 import pytest
 
 from fila.edges.inbound import LARGE_BYTES, Inbound
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import JOINED_BYTES, SLOW_BYTES, Outbound, write
+from fila.edges.outbound import JOINED_BYTES, SLOW_BYTES, Outbound, unread_bytes, write
 from fila.edges.port import ALWAYS_ALLOWED, Port
 from fila.edges.strangers import Strangers
 from fila.wire import bodies, errors, layouts
@@ -25,10 +27,18 @@ class One:
 
     def __init__(self) -> None:
         self.unsent = 0
+        self.taken = 0
         self.gone = False
 
     def unsent_bytes(self) -> int:
         return self.unsent
+
+    def taken_bytes(self) -> int:
+        return self.taken
+
+    def take(self, size: int) -> None:
+        self.unsent -= size
+        self.taken += size
 
     def give_up(self) -> None:
         self.gone = True
@@ -58,7 +68,7 @@ def test_those_that_take_nothing_go_the_longest_stuck_first() -> None:
     for one in (stuck, slow):
         one.unsent = 450
         outbound.hold(one, 450)
-    slow.unsent = 440  # it has taken a little
+    slow.take(10)  # a little
     late.unsent = 300
     outbound.hold(late, 300)
     assert (stuck.gone, slow.gone, late.gone) == (True, False, False)
@@ -75,7 +85,7 @@ def test_who_reads_is_kept_however_many_do_not() -> None:
         reader.unsent = 700 if number % 2 else 600  # as fast as it is written to
         outbound.hold(reader, reader.unsent)
         assert outbound.bytes <= 10_000
-        reader.unsent -= 50
+        reader.take(50)
     assert not reader.gone
     assert sum(one.gone for one in stuck) > 150
 
@@ -93,7 +103,7 @@ def test_nobody_goes_for_a_moments_delay_while_there_is_room() -> None:
     late.unsent = 310
     outbound.hold(late, 310)
     assert not late.gone and not slow.gone
-    slow.unsent = 290
+    slow.take(10)
     now = 1.0
     timers.fire()  # one who has taken nothing for a second goes, though nobody asks for room
     assert (late.gone, slow.gone) == (True, False)
@@ -105,6 +115,41 @@ def test_nobody_goes_for_a_moments_delay_while_there_is_room() -> None:
     now = 60.0  # with room for all, nobody goes however long it takes nothing
     outbound.hold(more, 110)
     assert not slow.gone
+
+
+def test_who_reads_as_fast_as_it_is_written_to_is_never_taken_for_one_that_is_stuck() -> None:
+    """What it holds is the same whenever it is looked at, for longer than those that are stuck."""
+    now = 0.0
+    timers = Timers()
+    outbound = Outbound(1_000, lambda: now, timers.add)
+    reader, stuck = One(), One()
+    reader.unsent = 300
+    outbound.hold(reader, 300)
+    for now in (1.0, 2.0, 3.0):  # noqa: B007
+        reader.take(100)
+        reader.unsent += 100
+        outbound.hold(reader, 300)
+    stuck.unsent = 300
+    outbound.hold(stuck, 300)
+    assert outbound.is_crowded() and not reader.gone and not stuck.gone
+    for now in (3.5, 4.0, 4.5):  # noqa: B007
+        reader.take(1)
+        reader.unsent += 1
+        outbound.hold(reader, 300)
+        timers.fire()
+    assert (reader.gone, stuck.gone) == (False, True)
+
+
+def test_when_there_is_no_room_at_all_who_has_taken_anything_is_passed_over() -> None:
+    outbound = Outbound(1_000, later=Timers().add)
+    reader, stuck, last = One(), One(), One()
+    for one in (reader, stuck):
+        one.unsent = 450
+        outbound.hold(one, 450)
+    reader.taken += 1  # of what the kernel holds: what is unsent has not become less
+    last.unsent = 200
+    outbound.hold(last, 200)
+    assert (reader.gone, stuck.gone, last.gone) == (False, True, False)
 
 
 def test_while_it_is_crowded_who_is_slow_gets_nothing_more() -> None:
@@ -126,6 +171,28 @@ def test_who_caught_up_is_forgotten() -> None:
     outbound.hold(one, 0)
     outbound.hold(one, 0)
     assert outbound.bytes == 0 and not one.gone
+
+
+def test_what_is_taken_out_of_the_kernel_is_seen_before_a_socket_is_writable() -> None:
+    async def taken_slowly() -> None:
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.connect(listening.getsockname())
+            served, _ = listening.accept()
+            transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, served)
+            transport.write(bytes(16 * MiB))  # more than the kernel takes
+            before, held = unread_bytes(transport), transport.get_write_buffer_size()
+            assert held < before <= 16 * MiB
+            for _ in range(20):
+                client.recv(16 * KiB)
+            assert unread_bytes(transport) < before
+            await asyncio.sleep(0.01)
+            assert transport.get_write_buffer_size() == held
+            transport.abort()
+            assert unread_bytes(transport) == unread_bytes(None) == 0
+
+    asyncio.run(taken_slowly())
 
 
 def test_large_pieces_are_written_without_another_copy() -> None:

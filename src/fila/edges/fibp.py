@@ -29,7 +29,7 @@ from fila.edges.fibp_requests import Requests
 from fila.edges.inbound import TOO_MUCH
 from fila.edges.keepalive import keep_alive
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import SLOW_BYTES, write
+from fila.edges.outbound import SLOW_BYTES, unread_bytes, write
 from fila.edges.port import Port
 from fila.edges.reason import clipped
 from fila.wire import bodies, errors, layouts
@@ -71,6 +71,7 @@ class FibpConnection(asyncio.Protocol):
         )
         self._due_bytes = 0  # replies on their way to the commit
         self._piled_bytes = 0  # replies made since the client fell behind with reading
+        self._slow_bytes = 0  # written while it was behind
         self._out: list[bytes | memoryview] = []
         self._reading = True
         self._congested = False
@@ -168,6 +169,8 @@ class FibpConnection(asyncio.Protocol):
         out, self._out = self._out, []
         transport = self._transport
         if transport is not None and not transport.is_closing():
+            if self._congested:
+                self._slow_bytes += sum(map(len, out))
             write(transport, out)
             if self._congested:
                 self._fall_behind(transport.get_write_buffer_size())
@@ -220,6 +223,9 @@ class FibpConnection(asyncio.Protocol):
 
     def unsent_bytes(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def taken_bytes(self) -> int:
+        return self._slow_bytes - unread_bytes(self._transport)
 
     def count_buffered(self, buffered_bytes: int) -> None:
         """Keep the sums over all connections of what has not arrived whole."""

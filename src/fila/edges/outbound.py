@@ -4,13 +4,18 @@ One connection that does not read is held back by its own limits. Thousands of t
 there is a limit on what all of them keep unread. From half of it on, a connection that is slow gets
 nothing more until it has caught up, and those that have taken nothing for a second are closed, the
 longest stuck first; beyond the limit those go that have taken nothing for the longest time, however
-short that is. A client that is slow but reads is not among them.
+short that is. A client that is slow but reads is not among them: what counts is what its end has
+taken, also while as much is written to it again, and also of what the kernel holds. (A socket with
+megabytes in the kernel is not writable again before a third of them is read.)
 """
 
 from __future__ import annotations
 
+import array
 import asyncio
+import fcntl
 import logging
+import termios
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -45,11 +50,31 @@ def write(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
         transport.write(b"".join(small))
 
 
+def unread_bytes(transport: asyncio.Transport | None) -> int:
+    """Written and not taken by the other end: what the transport holds, and the kernel."""
+    if transport is None or transport.is_closing():
+        return 0
+    sock = transport.get_extra_info("socket")
+    if sock is None:
+        return transport.get_write_buffer_size()
+    queued = array.array("i", (0,))
+    try:
+        fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, queued)
+    except OSError:
+        pass  # this system does not tell: then only what the transport holds counts
+    return transport.get_write_buffer_size() + queued[0]
+
+
 class Slow(Protocol):
     """A connection that may have unsent bytes."""
 
     def unsent_bytes(self) -> int:
         """What it holds now."""
+        ...
+
+    def taken_bytes(self) -> int:
+        """What its other end has taken, since any moment before it was slow; that this grows is
+        what counts."""
         ...
 
     def give_up(self) -> None:
@@ -75,7 +100,7 @@ class Outbound:
         self._later = later
         self._looks_again = False
         self._looked = -LOOK_S
-        self._held: OrderedDict[Slow, _Held] = OrderedDict()  # who read most recently is last
+        self._held: OrderedDict[Slow, _Held] = OrderedDict()  # who was seen to read last is last
 
     def hold(self, one: Slow, unsent_bytes: int) -> None:
         """Something was written to a connection that is slow, or it caught up (0)."""
@@ -86,7 +111,7 @@ class Outbound:
                 del self._held[one]
             return
         if held is None:
-            held = self._held[one] = _Held(self._clock())
+            held = self._held[one] = _Held(self._clock(), one.taken_bytes())
         self.bytes += unsent_bytes - held.bytes
         held.bytes = unsent_bytes
         self._save_room()
@@ -108,25 +133,29 @@ class Outbound:
         return self.bytes > self.bytes_max // 2
 
     def _make_room(self) -> None:
-        """Whoever took something since it was looked at last goes to the end of the line."""
+        """The first in the line that has taken nothing since it was looked at last goes; who has
+        taken something goes to the end of the line."""
         now = self._clock()
         full = self.bytes > self.bytes_max
         if not full and now < self._looked + LOOK_S:
             return
         self._looked = now
-        for one, held in list(self._held.items()):
+        for one, held in self._held.items():
             unsent_bytes = one.unsent_bytes()
-            if unsent_bytes < held.bytes:
-                held.since = now
-                self._held.move_to_end(one)
             self.bytes += unsent_bytes - held.bytes
             held.bytes = unsent_bytes
-        for one, held in list(self._held.items()):
+        while self._held:
+            one, held = next(iter(self._held.items()))
             stuck = now - held.since >= STUCK_S
-            if self.bytes > self.bytes_max or (stuck and self.is_crowded()):
-                self._give_up(one)
-            else:
+            if not (self.bytes > self.bytes_max or (stuck and self.is_crowded())):
                 return
+            taken_bytes = one.taken_bytes()
+            if taken_bytes > held.taken_bytes:
+                held.taken_bytes = taken_bytes
+                held.since = now
+                self._held.move_to_end(one)
+            else:
+                self._give_up(one)
 
     def _give_up(self, one: Slow) -> None:
         self.given_up += 1
@@ -135,10 +164,11 @@ class Outbound:
 
 
 class _Held:
-    """What a connection has not taken, and since when it has taken nothing."""
+    """What a connection has not taken, and since when it was not seen to take anything."""
 
-    __slots__ = ("bytes", "since")
+    __slots__ = ("bytes", "since", "taken_bytes")
 
-    def __init__(self, since: float) -> None:
+    def __init__(self, since: float, taken_bytes: int) -> None:
         self.bytes = 0
         self.since = since
+        self.taken_bytes = taken_bytes

@@ -34,7 +34,7 @@ from fila.edges.grpc.status import RESPONSE_BLOCK, Status, trailers_block
 from fila.edges.inbound import LARGE_BYTES
 from fila.edges.keepalive import keep_alive
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import SLOW_BYTES
+from fila.edges.outbound import SLOW_BYTES, unread_bytes
 from fila.edges.port import Port
 from fila.security.keyring import digest_of
 
@@ -297,22 +297,19 @@ class GrpcConnection(asyncio.Protocol):
         if request.encoding not in (b"", b"identity"):
             encoding = request.encoding.decode("latin-1")
             return _refusal(grpc_status.UNIMPLEMENTED, f"{encoding} is not supported")
-        unread_bytes = self.http2.out.waiting_bytes + self.due_bytes
+        waiting_bytes = self.http2.out.waiting_bytes + self.due_bytes
         deliveries_bytes = self.limits.unsent_bytes_max * service.UNSENT_SHARES
-        if unread_bytes > self.limits.outbound_bytes_max + 2 * deliveries_bytes:
+        if waiting_bytes > self.limits.outbound_bytes_max + 2 * deliveries_bytes:
             return _refusal(grpc_status.RESOURCE_EXHAUSTED, "read the answers you have first")
         if not self._admitted and len(self.calls) >= STRANGER_CALLS_MAX:
             text = f"{STRANGER_CALLS_MAX} calls may be open before one has a key"
             return _refusal(grpc_status.RESOURCE_EXHAUSTED, text)
         if len(self.calls) >= self._port.allowed(self._streams_max, self._port.calls):
             return _refusal(grpc_status.RESOURCE_EXHAUSTED, "too many calls are open; end some")
-        caller = None
-        if not method.open_to_all:
-            found = self._caller(request.authorization)
-            if isinstance(found, Status):
-                self.http2.glitch(LATE_GLITCHES if self._late else REFUSED_GLITCHES)
-                return _refusal(*found)
-            caller = found
+        caller = None if method.open_to_all else self._caller(request.authorization)
+        if isinstance(caller, Status):
+            self.http2.glitch(LATE_GLITCHES if self._late else REFUSED_GLITCHES)
+            return _refusal(*caller)
         self._called = True
         call = method.open(self, stream, caller, method)
         if request.traceparent:
@@ -350,6 +347,9 @@ class GrpcConnection(asyncio.Protocol):
     def unsent_bytes(self) -> int:
         written = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return self.http2.out.waiting_bytes + written
+
+    def taken_bytes(self) -> int:
+        return self.http2.out.left_bytes - unread_bytes(self._transport)
 
     def _count_rest(self) -> None:
         """The frame that has not arrived whole counts as well. A stranger may send little."""

@@ -59,6 +59,7 @@ class Outflow:
         self.abandoned: dict[int, None] = {}
         self.blocked = False  # the socket is full: no data leaves
         self.waiting_bytes = 0  # of all streams
+        self.left_bytes = 0  # that had waited
         self.window_initial = frames.WINDOW_DEFAULT
         self._window = frames.WINDOW_DEFAULT
         self._frame_max = frames.FRAME_BYTES_MIN
@@ -199,6 +200,7 @@ class Outflow:
                 stream.offset = 0
             stream.out_bytes -= size
             self.waiting_bytes -= size
+            self.left_bytes += size
             stream.send_window -= size
             self._window -= size
             room -= size + frames.HEADER_BYTES

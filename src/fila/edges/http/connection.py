@@ -18,7 +18,7 @@ from fila.edges import failures
 from fila.edges.failures import Failures
 from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
 from fila.edges.inbound import TOO_MUCH, Inbound
-from fila.edges.outbound import SLOW_BYTES, Outbound
+from fila.edges.outbound import SLOW_BYTES, Outbound, unread_bytes
 
 log = logging.getLogger("fila.http")
 
@@ -88,6 +88,7 @@ class HttpConnection(asyncio.Protocol):
         self._half_closed = False
         self._streaming = False
         self._unwritten = 0  # bytes of an answer that is sent in parts
+        self._written = 0
 
     # --- the socket
 
@@ -123,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable.clear()
-        self._watch(1 << 62)
+        self._watch(-1 << 62)
 
     def resume_writing(self) -> None:
         self._writable.set()
@@ -160,6 +161,9 @@ class HttpConnection(asyncio.Protocol):
     def unsent_bytes(self) -> int:
         written = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return written + self._unwritten
+
+    def taken_bytes(self) -> int:
+        return self._written - unread_bytes(self._transport)
 
     def make_room(self) -> None:
         """Others need the room, and its request does not arrive."""
@@ -380,6 +384,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _write(self, data: bytes | None) -> None:
         if data and self._transport is not None and not self._transport.is_closing():
+            self._written += len(data)
             self._transport.write(data)
             if not self._writable.is_set():
                 self._outbound.hold(self, self.unsent_bytes())
@@ -395,13 +400,13 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._close()
 
-    def _watch(self, unsent_before: int) -> None:
+    def _watch(self, taken_before: int) -> None:
         """End a client that takes nothing of its answer; one that is slow may go on."""
-        unsent = self.unsent_bytes()
-        if unsent >= unsent_before:
+        taken = self.taken_bytes()
+        if taken <= taken_before:
             self._abort()
         else:
-            self._stuck = self._loop.call_later(self._limits.stuck_s, self._watch, unsent)
+            self._stuck = self._loop.call_later(self._limits.stuck_s, self._watch, taken)
 
     def _close(self) -> None:
         if self._transport is not None:
