@@ -179,8 +179,8 @@ TURN_FAULTS = [
     ),
     fault(
         "lanes of a quarantined queue stay among the idle ones",
-        "fila.core.catalogue:forget_queue",
-        "state.idle.pop(lane, None)",
+        "fila.core.catalogue:_forget_lanes",
+        "idle.pop(lane, None)",
         "pass",
     ),
     fault(

@@ -140,7 +140,7 @@ class Turns:
             if self.rota.waiting:
                 self.begin()
                 self.rota.serve()
-            elif more or 0 < due_ns <= self._machine.view.now_ns:
+            elif more or self._turn.clears_up or 0 < due_ns <= self._machine.view.now_ns:
                 self.begin()
             elif due_ns:
                 self._arm(due_ns)

@@ -275,21 +275,7 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
     group.queues.remove(queue)
     group.touched = [lane for lane in group.touched if lane.queue is not queue]
     state.windows.forget(queue)
-    for key in queue.keys.values():
-        for lane in list(key.lanes.values()):
-            state.windows.bytes -= lane.window_bytes
-            state.deadlines.disarm(lane)
-            state.windows.unflushed.pop(lane, None)
-            state.idle.pop(lane, None)
-            if lane.later is not None:
-                lane.later.forget()
-            lane.forgotten = True
-            lane.state = LANE_EMPTY
-            leave_line(lane)
-            for name in lane.throttle_keys:
-                state.lanes_of_throttle[name].pop(lane, None)
-                if not state.lanes_of_throttle[name]:
-                    del state.lanes_of_throttle[name]
+    _forget_lanes(state, queue)
     state.deadlines.disarm(queue)
     for lease in queue.extended.values():
         state.deadlines.disarm(lease)
@@ -302,6 +288,35 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
     for consumer in queue.consumers.values():
         consumer.gone = True
         state.ended.append(Ended(consumer, why))
+    state.remains.append(queue)
+
+
+def _forget_lanes(state: State, queue: Queue) -> None:
+    """Nothing of the machine refers to the queue's lanes any more. Lanes may be many, so little is
+    done for each; what they hold is freed later (`remains.py`)."""
+    windows, idle = state.windows, state.idle
+    window_bytes = 0
+    for key in queue.keys.values():
+        for lane in key.lanes.values():
+            lane.forgotten = True
+            lane.state = LANE_EMPTY
+            window_bytes += lane.window_bytes
+            if lane.armed_ns:
+                state.deadlines.disarm(lane)
+            if lane.unflushed:
+                windows.unflushed.pop(lane, None)
+            idle.pop(lane, None)
+            if lane.later is not None:
+                lane.later.forget()
+            if lane.line_of is not None:
+                leave_line(lane)
+            for name in lane.throttle_keys:
+                lanes = state.lanes_of_throttle[name]
+                lanes.pop(lane, None)
+                if not lanes:
+                    del state.lanes_of_throttle[name]
+        queue.group.forgotten += len(key.lanes)
+    windows.bytes -= window_bytes
 
 
 def _delete_rows(ops: list[Op], queue: int) -> None:

@@ -72,6 +72,7 @@ class State:
         self.ended: list[Ended] = []
         self.events = Trail()
         self.batches_leased: list[BatchLeased] = []
+        self.remains: deque[Queue] = deque()  # of queues that went (remains.py)
         self.damaged: dict[Group, Exception] = {}  # to be quarantined at the turn's end
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}

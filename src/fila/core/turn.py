@@ -28,6 +28,7 @@ from fila.core.jobs import Done, Jobs
 from fila.core.machine import Machine
 from fila.core.policy import Judged, Policy
 from fila.core.rejection import Rejection
+from fila.core.remains import take_apart
 from fila.core.row_batch import RowBatch
 from fila.core.settlement import VISIBILITY_EXPIRED
 from fila.core.verdict import Assignment, FailureVerdict
@@ -140,7 +141,14 @@ class Turn(Applies):
         if not self._stored:
             self._stored = True
             machine.stored()
+        if state.remains:
+            take_apart(state)
         return self.due_ns()
+
+    @property
+    def clears_up(self) -> bool:
+        """Whether another turn is wanted for nothing but memory that is to be freed."""
+        return bool(self.machine.state.remains)
 
     def due_ns(self) -> int:
         """When a turn is due by itself, in ns: up to the present for at once, 0 for never."""
