@@ -52,7 +52,7 @@ class LeaseRequest:
 
 class LeaseRequests:
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self._session: Session | None = session
         self._broker = session.broker
         self._telling = session.broker.telling
         self._waiting: dict[LeaseRequest, None] = {}
@@ -62,9 +62,17 @@ class LeaseRequests:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def close(self) -> None:
+        """The connection is gone, and nobody waits here any more."""
+        self._session = None
+
+    def _open_session(self) -> Session:
+        assert self._session is not None, "nobody asks for a batch whose connection is gone"
+        return self._session
+
     def lease(self, queue: str, name: str, wanted: Wanted, done: Done) -> Rejection | LeaseRequest:
         """Ask for a batch. `done` gets it once it is committed; the request is for `withdraw`."""
-        refused = self._session.may_consume(queue)
+        refused = self._open_session().may_consume(queue)
         if refused is not None:
             return refused
         request = LeaseRequest(queue, name, wanted, done)
@@ -92,7 +100,7 @@ class LeaseRequests:
     def recheck(self) -> None:
         """Turn away who waits for a batch it may no longer have."""
         for request in list(self._waiting):
-            refused = self._session.may_consume(request.queue)
+            refused = self._open_session().may_consume(request.queue)
             if refused is not None:
                 self.withdraw(request)
                 self._broker.begin()
@@ -105,7 +113,7 @@ class LeaseRequests:
         told is told to its end."""
         if self._reading is not None:
             return self._reading is request
-        return self._session.takes_more()
+        return self._open_session().takes_more()
 
     def is_told(self, request: LeaseRequest) -> bool:
         """Whether parts of its batch were told already."""

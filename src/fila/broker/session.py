@@ -17,6 +17,7 @@ from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
 from fila.broker.lease_requests import LeaseRequests
 from fila.broker.limits import Limit
+from fila.broker.no_connection import GONE
 from fila.broker.options import Options, fits
 from fila.broker.stepping import Steps
 from fila.core.rejection import CHANNEL_FULL, INVALID_CONFIG_VALUE, OK, Rejection
@@ -91,7 +92,7 @@ class Session:
         self.broker = sessions.broker
         self.browser = sessions.browser
         self.guard = sessions.guard
-        self._connection = connection
+        self._connection: ClientConnection = connection
         self.peer = peer
         self.number = self.broker.next_connection()
         self.identity = Identity("", False, "nobody yet")
@@ -151,6 +152,9 @@ class Session:
             self._expiry_timer.cancel()
             self._expiry_timer = None
         self.sessions.close(self)
+        # They hold each other, and the collector is not what should free a connection.
+        self._connection = GONE
+        self.leases.close()
 
     def _watch_expiry(self) -> None:
         """Be there when the caller's key runs out."""

@@ -125,6 +125,7 @@ class FibpConnection(asyncio.Protocol):
             self._close_timer.cancel()
         if self.session is not None:
             self.session.close()
+        self.requests.lost()
         self._closed(self)
         # A TLS transport and its protocol hold each other, with buffers of a hundred KiB; the
         # collector, which runs rarely here, must not be what frees them.

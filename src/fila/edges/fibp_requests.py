@@ -39,7 +39,8 @@ COLD_COST: Final = 8
 class Requests:
     def __init__(self, connection: FibpConnection, decoder: FrameDecoder) -> None:
         self.credit = 0
-        self._connection = connection
+        self._connection: FibpConnection | None = connection  # None: it is gone
+        self._inbound = connection.inbound
         self._broker = connection.broker
         self._rota = connection.broker.rota
         self._work = connection.broker.work
@@ -55,7 +56,7 @@ class Requests:
         """Bytes from the socket; who waits already only keeps them."""
         if self._waits or self._choked:
             self.decoder.feed(data, 0)
-            if self.decoder.buffered_bytes > UNREAD_BYTES_MAX:
+            if self.decoder.buffered_bytes > UNREAD_BYTES_MAX and self._connection is not None:
                 self._connection.read(False)
             return
         self._backlog += self.decoder.feed(data, FRAMES_MAX)
@@ -67,10 +68,11 @@ class Requests:
 
     def unchoked(self) -> None:
         """Replies have left: carry out what had to wait, then read on."""
-        if self._choked:
+        connection = self._connection
+        if self._choked and connection is not None:
             self._choked = False
             if self._come() == DONE:
-                self._connection.read(True)
+                connection.read(True)
             elif not self._choked:
                 self._wait()
 
@@ -78,17 +80,20 @@ class Requests:
         """From the rota: its turn has come."""
         self._waits = False
         said = DONE
+        connection = self._connection
+        if connection is None:
+            return said
         work = self._work
         before = work.done
         try:
             said = self._carry_out(min(self.credit, work.limit - before))
-            self._connection.count_buffered(self.decoder.buffered_bytes)
+            connection.count_buffered(self.decoder.buffered_bytes)
         except Exception as error:
-            self._connection.fail(error)
+            connection.fail(error)
         self.credit -= work.done - before
         if said == DONE or self._choked:
             if not self._choked:
-                self._connection.read(True)
+                connection.read(True)
             return DONE
         self._waits = True
         return said
@@ -108,6 +113,12 @@ class Requests:
         self._backlog.clear()
         self._no_steps()
 
+    def lost(self) -> None:
+        """The connection is gone. It and this hold each other, and the collector is not what should
+        free them."""
+        self.close()
+        self._connection = None
+
     def _no_steps(self) -> None:
         self._steps = None
         if self._kept_bytes:
@@ -115,7 +126,7 @@ class Requests:
 
     def _keep(self, size: int) -> None:
         change_bytes, self._kept_bytes = size - self._kept_bytes, size
-        self._connection.inbound.keep(change_bytes)
+        self._inbound.keep(change_bytes)
 
     def _come(self) -> int:
         """Carry out as much as a newcomer may, even while other connections wait for room."""
@@ -138,10 +149,12 @@ class Requests:
         backlog = self._backlog
         until = work.done + may
         said = DONE
+        if connection is None:
+            return said
         while said == DONE:
             while backlog and self._steps is None:
                 if not connection.has_room():
-                    said = self._choke()
+                    said = self._choke(connection)
                     break
                 opcode, request_id, body = backlog.popleft()
                 kind = KINDS.get(opcode)
@@ -168,25 +181,25 @@ class Requests:
                 break
             if self._steps is not None:
                 if not connection.has_room():
-                    said = self._choke()
+                    said = self._choke(connection)
                 elif work.done >= until:
                     said = MORE
                 else:
-                    self._step(self._steps)
+                    self._step(self._steps, connection)
             elif self.decoder.more:
                 backlog += self.decoder.feed(b"", FRAMES_MAX)
             else:
-                self._refuse()
+                self._refuse(connection)
                 break
         return said
 
-    def _choke(self) -> int:
+    def _choke(self, connection: FibpConnection) -> int:
         """Replies pile up: let nothing more come in."""
         self._choked = True
-        self._connection.read(False)
+        connection.read(False)
         return MORE
 
-    def _step(self, steps: Steps) -> None:
+    def _step(self, steps: Steps, connection: FibpConnection) -> None:
         self._broker.begin()
         try:
             next(steps)
@@ -194,13 +207,13 @@ class Requests:
             self._no_steps()
         except InvalidBody as error:
             self._no_steps()
-            self._connection.invalid(self._request_id, error)
+            connection.invalid(self._request_id, error)
 
-    def _refuse(self) -> None:
+    def _refuse(self, connection: FibpConnection) -> None:
         """What could not be read comes after all that could."""
         errors = self.decoder.take_errors()
         if errors:
-            self._connection.refuse_frames(errors)
+            connection.refuse_frames(errors)
 
 
 def _fits(work: Work, cost: int, until: int) -> int:

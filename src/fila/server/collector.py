@@ -2,9 +2,9 @@
 
 The loop makes few cycles, and what makes them and lives long takes them apart itself when it ends
 (a queue in `core/remains.py`, a connection when it is lost). So there is little to find, and every
-collection holds the loop. What it costs is what was made since the last one and still lives: few objects at a time
-are a fraction of a millisecond, all keys of a queue would be tens of them. So young objects are
-looked at often, a few thousand at a time, and everything hardly ever.
+collection holds the loop. What it costs is what was made since the last one and still lives: few
+objects at a time are a fraction of a millisecond, all keys of a queue would be tens of them. So
+young objects are looked at often, a few thousand at a time, and everything hardly ever.
 """
 
 from __future__ import annotations

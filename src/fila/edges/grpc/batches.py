@@ -37,8 +37,9 @@ class LeaseCall(UnaryCall):
 
     def left(self) -> None:
         super().left()
-        if self._asked is not None:
-            self.session.leases.withdraw(self._asked)
+        asked, self._asked = self._asked, None  # it holds this call
+        if asked is not None:
+            self.session.leases.withdraw(asked)
 
     def ask(self, request: pb.LeaseBatchRequest) -> Status | None:
         fault = arrow.unavailable() if request.as_arrow else None

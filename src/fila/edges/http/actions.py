@@ -6,13 +6,13 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from fila.broker.no_connection import NoConnection
 from fila.broker.session import Sessions
 from fila.core.pause import Pause
 from fila.core.rejection import Rejection
 from fila.edges.http.message import Body, HttpError
 from fila.edges.http.operations import answer_of, request_of
 from fila.edges.http.views import key_of, paused
-from fila.edges.no_connection import NoConnection
 from fila.security.guard import Identity
 from fila.wire import bodies, errors
 

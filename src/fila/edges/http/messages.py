@@ -14,6 +14,7 @@ from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 from fila.broker import batch_operations
+from fila.broker.no_connection import NoConnection
 from fila.broker.session import Session, Sessions
 from fila.core.browse import Page, Seen
 from fila.core.entry import ATTEMPTS, BODY, ENQUEUED_NS, KEY, WEIGHT, message_id, ready_ns
@@ -21,7 +22,6 @@ from fila.core.rejection import Rejection
 from fila.edges.http.actions import refusal, refuse
 from fila.edges.http.message import HttpError, Request, Response
 from fila.edges.http.views import key_of, named
-from fila.edges.no_connection import NoConnection
 from fila.security.guard import Identity
 from fila.wire import bodies, forms
 from fila.wire.ids import id_text

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from fila.broker import stepping
+from fila.broker.no_connection import NoConnection
 from fila.broker.session import ClientConnection, Session, Sessions
 from fila.broker.stepping import Steps
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
-from fila.edges.no_connection import NoConnection
 from fila.edges.sqs import faults
 from fila.edges.sqs.faults import invalid, missing
 from fila.edges.sqs.forms import Parameters

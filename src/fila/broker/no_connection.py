@@ -1,6 +1,9 @@
-"""The connection of a request over HTTP: to its session nothing is ever delivered."""
+"""The connection of a session that has none: of a request over HTTP, or of one whose connection is
+gone. Nothing is ever delivered to it."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from fila.core.effect import Delivery
 from fila.core.rejection import Rejection
@@ -19,3 +22,6 @@ class NoConnection:
 
     def takes_more(self) -> bool:
         return True
+
+
+GONE: Final = NoConnection()
