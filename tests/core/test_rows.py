@@ -118,7 +118,18 @@ def test_a_lease_comes_back_as_it_was_stored(
 
 
 ROW = st.builds(
-    QueueRow, U32, U32, U64, U64, st.none() | TEXT, st.none() | TEXT, U32, FROM_1, st.booleans()
+    QueueRow,
+    U32,
+    U32,
+    U64,
+    U64,
+    st.none() | TEXT,
+    st.none() | TEXT,
+    U32,
+    FROM_1,
+    st.booleans(),
+    U64,
+    st.booleans(),
 )
 
 

@@ -11,7 +11,7 @@ import heapq
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import batches, commands, deliveries, events, extensions, fair
+from . import ages, batches, commands, deliveries, events, extensions, fair
 from .books import Books
 from .jobs import Jobs
 from .model import COUNTED
@@ -37,6 +37,7 @@ class Auditor(Books):
         self.events = self.rings.follow(turn.events)
         self.told = []
         self.told_open = {}
+        self.left_late = False
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
         self.fall_due()
@@ -100,6 +101,10 @@ class Auditor(Books):
                             heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
                     self.refresh(lane, placed=False)
 
+    def _woken(self, wake_ns: int) -> bool:
+        """Whether a message that expired wakes it, though it may be gone."""
+        return self.left_late or wake_ns <= self.now
+
     def _consumers_under(self, name: str) -> list[str]:
         """Consumers that lose their queue when this one is deleted."""
         queue = self.queues.get(name)
@@ -132,6 +137,8 @@ class Auditor(Books):
             for lane in queue.ready_lanes:
                 if lane.is_hazy(now):
                     continue
+                if ages.passed_over(self, lane.key):
+                    continue
                 if self.tokens.has(lane, now, TOLERANCE):
                     raise Violation(
                         "work-conserving",
@@ -147,6 +154,9 @@ class Auditor(Books):
                 continue
             if ready_ns < wake_ns and not lane.ready and lane.timed and key.queue.credit:
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
+        expires_ns = ages.next_ns(self)
+        if expires_ns:
+            wake_ns = min(wake_ns, max(expires_ns, now))
         if turn.more:
             # A commit may wake it, or its time; and what was cut short may be in quarantine now.
             if not turn.waits and not turn.apart:
@@ -155,7 +165,7 @@ class Auditor(Books):
                 queue.shared = {}  # who waits for a token was not looked at to the end
         elif self.jobs.under_way() or self.jobs.returning_left:
             wake_ns = now
-        elif 0 < turn.deadline_ns <= now and not self.jobs.some_left():
+        elif 0 < turn.deadline_ns <= now and not (self.jobs.some_left() or self._woken(wake_ns)):
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:
             raise Violation(

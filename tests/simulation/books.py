@@ -9,29 +9,9 @@ from collections.abc import Collection, Iterator
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 
-from . import events, fair, waits
-from .model import BURST_NS, Batch, Key, Lane, Lease, Message, Queue
+from . import ages, events, fair, waits
+from .model import BURST_NS, MS, Batch, Key, Lane, Lease, Message, Queue, dead_body
 from .tokens import TOLERANCE, Tokens
-
-MS = 1_000_000
-
-
-def dead_body(message: Message, reason: str, error: str, now: int, queue: str) -> bytes:
-    """What a dead letter says of itself, before what its producer sent."""
-    told = (
-        ("reason", reason),
-        ("error", error),
-        ("at_ms", str(now // MS)),
-        ("attempts", str(message.attempts)),
-        ("queue", queue),
-    )
-    sent = message.sent
-    found = (int.from_bytes(sent[:2], "big") + 5).to_bytes(2, "big")
-    for name, value in told:
-        for text in (f"fila.dead.{name}", value):
-            found += len(text.encode()).to_bytes(2, "big") + text.encode()
-    return found + sent[2:]
-
 
 # (request, again, messages, ids told, expires_ns, gone): what is answered to a request for a batch
 Told = tuple[int, bool, int, list[bytes], int, bool]
@@ -57,6 +37,8 @@ class Books:
         self.ending: dict[tuple[object, ...], list[Batch]] = {}
         # Of the turn that is being followed.
         self.cut_short = False
+        self.left_late = False  # with this turn, of what was expired
+        self.expired_left = False  # expired messages are pending still
         self.told: list[Told] = []  # answers to requests for batches
         # Of requests for open batches: which it is, and after which lease the next part begins.
         self.told_open: dict[int, tuple[Batch, int]] = {}
@@ -152,7 +134,8 @@ class Books:
             return
         lane = self.lane(dlq, lane.key.name, lane.throttle_keys)
         reason = verdict.reason or "hook"
-        message.body = dead_body(message, reason, error, self.now, queue.name)
+        body = dead_body(message, reason, error, self.now, queue.name)
+        ages.bury(self, dlq, message, body)
         fair.weight_changes(lane.key, message.weight)
         self.store(message, lane, 0)
         if self.journal:
@@ -252,7 +235,9 @@ class Books:
 
     def is_sure(self, lane: Lane) -> bool:
         """Whether nothing can keep the lane from taking part."""
-        return self.tokens.has(lane, self.now, TOLERANCE) and not lane.is_hazy(self.now)
+        if lane.is_hazy(self.now) or ages.passed_over(self, lane.key):
+            return False
+        return self.tokens.has(lane, self.now, TOLERANCE)
 
     def doubt(self, name: bytes) -> None:
         """This throttle key's bucket is short: lanes that name it may be parked now."""

@@ -34,7 +34,7 @@ from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import batches, events, extensions, fair, pauses, updates
+from . import ages, batches, events, extensions, fair, pauses, updates
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -106,6 +106,7 @@ def _store(books: Books, queue: Queue, command: Enqueue) -> None:
         if id in books.messages or id in books.gone:
             raise Violation("ids", f"{id.hex()} is used twice")
         books.messages[id] = message
+        ages.stamp(books, queue, message, body)
         lane = books.lane(queue, assignment.fairness_key, assignment.throttle_keys)
         fair.weight_changes(lane.key, weight)
         books.store(message, lane, delay_ms)
@@ -350,7 +351,8 @@ def redrive(books: Books, command: Redrive, reply: Reply) -> None:
         lane = books.lane(parent, assignment.fairness_key, assignment.throttle_keys)
         message.weight = max(assignment.weight, 1)
         message.attempts = 0
-        message.body = message.sent
+        books.left_late |= 0 < message.expires_ns <= books.now  # its time wakes the broker once
+        ages.stamp(books, parent, message, message.sent)
         fair.weight_changes(lane.key, message.weight)
         books.store(message, lane, 0)
         if books.journal:

@@ -6,7 +6,7 @@ from fila.core.effect import Delivery
 from fila.core.entry import BODY, message_id
 from fila.core.settings import Settings
 
-from . import events, fair, fair_bytes, waits
+from . import ages, events, fair, fair_bytes, waits
 from .books import Books
 from .model import BURST_NS, Lease, Message, Queue
 from .turn import Record, Violation, same
@@ -75,6 +75,9 @@ def follow(books: Books, delivery: Delivery) -> None:
         )
         if message.timed and message.ready_ns > now:
             raise Violation("delay", f"{_short(message)} goes {message.ready_ns - now} ns early")
+        if 0 < message.expires_ns <= now:
+            late = now - message.expires_ns
+            raise Violation(ages.PROMISE, f"{_short(message)} is delivered {late} ns late")
         earlier = lane.before(message, now)
         if earlier is not None:
             raise Violation("lane order", f"{_short(message)} goes before {_short(earlier)}")

@@ -11,7 +11,7 @@ from fila.core.queue import Queue
 from fila.core.state import State
 from fila.storage.memory import MemoryStore
 
-from . import updates
+from . import ages, updates
 from .auditor import Auditor
 from .tokens import TOLERANCE
 from .turn import Violation
@@ -49,6 +49,7 @@ def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
         lost = next(id for id in auditor.messages if id not in seen)
         raise Violation("nothing is lost", f"{lost.hex()[-6:]} is not on the disk")
     updates.check_stored(auditor, store, numbers)
+    ages.check_stored(auditor, store)
     leases = set()
     for key, value in store.scan(rows.LEASES, b"", b"\xff", _ALL, _ALL):
         row = rows.read_lease(value)
@@ -173,6 +174,8 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         queue.on_enqueue,
         queue.on_failure,
         queue.ring.by_bytes,
+        queue.ttl_ms,
+        queue.drops_expired,
         queue.created_ns,
         queue.pending,
         queue.keys_pending,

@@ -6,8 +6,8 @@ from fila.core import rejection
 from fila.core.applies import Reply
 from fila.core.command import Extend
 
-from .books import MS, Books
-from .model import Lease, Message, Queue
+from .books import Books
+from .model import MS, Lease, Message, Queue
 from .turn import Violation, same
 
 

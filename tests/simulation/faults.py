@@ -6,6 +6,7 @@ those of messages that cost their bytes in cost_faults.py.
 
 from __future__ import annotations
 
+from .age_faults import AGE_FAULTS
 from .cost_faults import COST_FAULTS
 from .planting import COMPILED, Fault, fault, planted
 from .run import Outcome, run_seed
@@ -628,4 +629,5 @@ FAULTS = [
     ),
     *TURN_FAULTS,
     *COST_FAULTS,
+    *AGE_FAULTS,
 ]

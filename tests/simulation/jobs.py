@@ -12,11 +12,11 @@ from collections import deque
 
 from fila.core import rejection
 from fila.core.applies import Reply
-from fila.core.command import Expire, ExpireBatch, Purge, Redrive, Release
+from fila.core.command import Age, Expire, ExpireBatch, Purge, Redrive, Release
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 
-from . import batches, commands, extensions, pauses
+from . import ages, batches, commands, extensions, pauses
 from .books import Books
 from .model import Queue
 from .turn import AskPurge, AskRedrive, Hooked, Record, Violation, same
@@ -54,13 +54,14 @@ class Jobs:
         self.leases_left = False
         self.batches_left = False
         self.returning_left = False
+        self.ages_left = False  # expired messages, which the next turn gives up
 
     def under_way(self) -> bool:
         return bool(self.jobs)
 
     def some_left(self) -> bool:
         """Whether a limit may have kept leases from ending in this turn."""
-        return self.leases_left or self.batches_left or self.returning_left
+        return self.ages_left or self.leases_left or self.batches_left or self.returning_left
 
     def restart(self) -> None:
         """Jobs live in memory only."""
@@ -103,6 +104,7 @@ class Jobs:
         hooked = deque(record.hooked)
         self._hand_back(books, own)
         self._expire(books, own, hooked)
+        self._age(books, own)
         self.returning_left = commands.returning(books) is not None
         answers = self._step(books, own)
         if own:
@@ -119,6 +121,20 @@ class Jobs:
                 raise Violation("handed back", f"{found[1].number} of {found[0].name} is not")
             bound -= commands.hand_back(books, *found, own.popleft())
         books.met["hand-back cut short"] += found is not None
+
+    def _age(self, books: Books, own: deque[Applied]) -> None:
+        """Messages whose time to live ran out go, until so many have."""
+        bound = books.settings.age_messages
+        named = 0
+        while own and isinstance(own[0].command, Age):
+            command, reply = own.popleft()
+            assert isinstance(command, Age)
+            ages.follow(books, command, reply)
+            named += len(command.rows)
+        if named > bound:
+            raise Violation("bounds", f"{named} messages expire in one turn, not {bound}")
+        self.ages_left = named + len(books.queues) > bound
+        ages.check_left(books, self.ages_left)
 
     def _expire(self, books: Books, own: deque[Applied], hooked: deque[Hooked]) -> None:
         self.leases_left = self._expire_some(books, Expire, own, hooked)

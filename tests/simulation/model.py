@@ -13,6 +13,8 @@ from bisect import insort
 # within such a burst may stand anywhere in it, and hold the rest of it back until its time.
 BURST_NS = 5_000
 
+MS = 1_000_000
+
 COUNTED = (
     "enqueued",
     "delivered",
@@ -24,6 +26,7 @@ COUNTED = (
     "dead_lettered",
     "redriven",
     "purged",
+    "aged_out",
 )
 
 
@@ -33,6 +36,7 @@ class Message:
         "body",
         "changes_then",
         "enqueued_ns",
+        "expires_ns",
         "handed_back",
         "headed",
         "id",
@@ -58,6 +62,7 @@ class Message:
         self.enqueued_ns = enqueued_ns
         self.body = body
         self.sent = body  # by its producer; a dead letter's says more
+        self.expires_ns = 0  # 0: never
         self.attempts = 0
         self.lane: Lane
         self.lease: Lease | None = None  # None: pending
@@ -305,6 +310,7 @@ class Queue:
         "consumers",
         "counted",
         "credit",
+        "drops_expired",
         "floating",
         "had_credit",
         "joins",
@@ -332,6 +338,7 @@ class Queue:
         "shared",
         "stall_ns",
         "stalled_since",
+        "ttl_ms",
         "versions",
         "visibility_ns",
         "visit_exact",
@@ -357,6 +364,8 @@ class Queue:
         self.leases: dict[int, Lease] = {}
         self.last_lease = 0
         self.max_attempts = 0
+        self.ttl_ms = 0
+        self.drops_expired = False
         # What it is told to be; see updates.py. Those about hooks are in the config.
         self.settings = {
             "on_enqueue": "",
@@ -364,6 +373,8 @@ class Queue:
             "visibility_timeout_ms": str(visibility_ms),
             "max_attempts": "0",
             "cost": "bytes" if by_bytes else "messages",
+            "message_ttl_ms": "0",
+            "expired": "drop" if name.endswith(".dlq") else "dead-letter",
         }
         # Those that are kept; the first is written down when there is a second.
         self.versions: dict[int, dict[str, str]] = {1: {}}
@@ -456,3 +467,20 @@ def by_time(message: Message) -> tuple[int, int]:
 
 def by_serial(message: Message) -> int:
     return message.serial
+
+
+def dead_body(message: Message, reason: str, error: str, now: int, queue: str) -> bytes:
+    """What a dead letter says of itself, before what its producer sent."""
+    told = (
+        ("reason", reason),
+        ("error", error),
+        ("at_ms", str(now // MS)),
+        ("attempts", str(message.attempts)),
+        ("queue", queue),
+    )
+    sent = message.sent
+    found = (int.from_bytes(sent[:2], "big") + 5).to_bytes(2, "big")
+    for name, value in told:
+        for text in (f"fila.dead.{name}", value):
+            found += len(text.encode()).to_bytes(2, "big") + text.encode()
+    return found + sent[2:]

@@ -8,7 +8,7 @@ queues that delivered something lately: at least that much it must get, whatever
 from __future__ import annotations
 
 from fila.core import rows
-from fila.core.command import Redrive
+from fila.core.command import Age, Redrive
 from fila.core.entry import ENTRY_BYTES
 from fila.core.lane import LANE_READY, Lane
 from fila.core.machine import Machine
@@ -53,11 +53,12 @@ class PageReader:
         self._note_delivered()
 
     def check(self, turn: Record, redriving: bool) -> None:
-        """A turn is over. A redrive only looks at heads; it has to take what it gets."""
+        """A turn is over. A redrive only looks at heads, and so does
+        who gives up what is expired; they have to take what they get."""
         self._note_delivered()
         self.machine = None
         poor, self._poor = self._poor, []
-        redriven = any(isinstance(step.command, Redrive) for step in turn.steps)
+        redriven = any(isinstance(step.command, Redrive | Age) for step in turn.all_steps())
         if poor and not redriven and not redriving:
             raise Violation("useful page", poor[0])
 

@@ -104,6 +104,8 @@ def purge(books: Books, command: Purge, reply: Reply, asked: object) -> None:
             books.remove(message)
             del books.messages[message.id]
             books.gone[message.id] = "purged"
+            # Its time wakes the broker once more.
+            books.left_late |= 0 < message.expires_ns <= books.now
         books.refresh(lane)
         purged += count
         if books.journal:

@@ -46,6 +46,7 @@ class Profile:
         self.extended = (0.0, 0.15, 0.5)[self.turns % 3]  # how often a client asks for more time
         self.max_attempts = (0, 0, 3)[self.turns % 3]  # of queues, where they have a limit
         self.updates = (0.0, 0.1, 0.0, 0.02, 0.0)[self.turns % 5]  # how often settings change
+        self.ages = (0.0, 0.0, 0.1, 0.0, 0.6)[self.turns // 2 % 5]  # share of messages that expire
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         # Queues where messages cost their bytes.
@@ -132,6 +133,7 @@ def settings(rng: Random) -> Settings:
         redrive_pages={1: 1, 2: 4}.get(found.head_messages, found.redrive_pages),
         job_work={1: 1, 4: 8}.get(found.redrive_messages, found.job_work),
         quantum_bytes={1: 20, 2: 64, 8: 300}.get(found.window_messages, 1_000),
+        age_messages={1: 2, 3: 12}.get(found.expire_messages, found.age_messages),
         pass_bytes={1: 400, 300: 2_000}.get(found.page_bytes, found.pass_bytes),
         leaving_bytes={1: 500, 3: 2_000}.get(found.expire_messages, found.leaving_bytes),
     )

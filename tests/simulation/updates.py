@@ -15,8 +15,8 @@ from fila.core.version_rows import read_version, version_number
 from fila.storage.memory import MemoryStore
 
 from . import events, pauses
-from .books import MS, Books
-from .model import Queue
+from .books import Books
+from .model import MS, Queue
 from .turn import Violation, same
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     settings["visibility_timeout_ms"] = settings["visibility_timeout_ms"] or default
     settings["max_attempts"] = settings["max_attempts"] or "0"
     settings["cost"] = queue.settings["cost"]
+    settings["message_ttl_ms"] = settings["message_ttl_ms"] or "0"
+    settings["expired"] = settings["expired"] or _unsaid(queue)
     if settings == present(queue, books):
         same("reply to UpdateQueue", reply, version)
         return
@@ -113,6 +115,8 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     queue.settings = {one: text for one, text in settings.items() if one not in HOOKS}
     queue.visibility_ns = int(settings["visibility_timeout_ms"]) * MS
     queue.max_attempts = int(settings["max_attempts"])
+    queue.ttl_ms = int(settings["message_ttl_ms"])
+    queue.drops_expired = settings["expired"] == "drop"
     if books.journal:
         events.expect_plain(books.events, EVENT_QUEUE_UPDATED, queue.name)
 
@@ -149,6 +153,11 @@ def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
         return False
     limits = books.settings
     texts = (settings["visibility_timeout_ms"] or "0", settings["max_attempts"] or "0")
+    ttl_ms = settings["message_ttl_ms"] or "0"
+    if not ttl_ms.isdigit() or int(ttl_ms) > limits.ttl_ms_max:
+        return False
+    if settings["expired"] not in ("", "drop", _unsaid(queue)):
+        return False
     if not all(text.isdigit() for text in texts):
         return False
     visibility_ms = int(texts[0]) or limits.visibility_ms_default
@@ -156,6 +165,11 @@ def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
     in_bounds = limits.visibility_ms_min <= visibility_ms <= limits.visibility_ms_max
     has_dlq = not queue.name.endswith(".dlq")
     return in_bounds and attempts <= limits.max_attempts_max and (has_dlq or not attempts)
+
+
+def _unsaid(queue: Queue) -> str:
+    """What becomes of expired messages unless somebody says something else."""
+    return "drop" if queue.name.endswith(".dlq") else "dead-letter"
 
 
 def _refused(reply: Reply, code: int) -> None:

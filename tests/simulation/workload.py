@@ -32,6 +32,7 @@ from fila.core.purging import LaneName
 from fila.core.rejection import Rejection
 from fila.core.verdict import Assignment, FailureVerdict
 
+from .ages import Ages
 from .batch_readers import BatchReaders
 from .clients import Client, Clients
 from .profile import Profile
@@ -52,6 +53,7 @@ class Workload:
         self.made_again = ""  # a queue with a purge under way, to be deleted and created
         self.phase = "mixed"
         self.batches = BatchReaders(rng)
+        self.ages = Ages(profile.ages, profile.turns)
         self.updates = Updates(profile.updates, profile.turns)
         self.enqueued = 0
 
@@ -103,6 +105,8 @@ class Workload:
             actions.append(lambda: self.administrate(world))
         if self.updates.wanted():
             actions.append(lambda: self.updates.ask(world, self.profile.queues))
+        if self.ages.wanted():
+            actions.append(lambda: self.ages.ask(world, self.profile.queues))
         if self.made_again and rng.random() < 0.5:
             actions.append(partial(self.make_again, world, self.made_again))
             self.made_again = ""
@@ -118,6 +122,7 @@ class Workload:
         count = rng.randint(1, profile.batch_max)
         ids = [self.next_id() for _ in range(count)]
         bodies = [id + b"." * rng.randint(0, profile.body_bytes_max) for id in ids]
+        bodies = [self.ages.dress(world, body) for body in bodies]
         one = self.assignment() if rng.random() < 0.3 else None
         assignments = [one or self.assignment() for _ in ids]
         delays = None

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from fila.client.sync import FilaClient
 
 EXIT_DIFFERS: Final = 2
-_DEFAULTS: Final = {"visibility_timeout_ms": "30000", "max_attempts": "0", "cost": "messages"}
+_DEFAULTS: Final = {
+    "visibility_timeout_ms": "30000",
+    "max_attempts": "0",
+    "cost": "messages",
+    "message_ttl_ms": "0",
+}
 
 
 class Plan(NamedTuple):

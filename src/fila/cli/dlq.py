@@ -298,7 +298,9 @@ def _dlq(name: str) -> str:
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("queue", metavar="QUEUE", help="the queue, or its dead letter queue")
     parser.add_argument("--error", metavar="TEXT", help="only errors with this text in them")
-    parser.add_argument("--reason", choices=("hook", "max_attempts"), help="only of this reason")
+    parser.add_argument(
+        "--reason", choices=("hook", "max_attempts", "expired"), help="only of this reason"
+    )
     parser.add_argument("--key", metavar="KEY", help="only of this fairness key")
     parser.add_argument(
         "--header", metavar="NAME=VALUE", action="append", default=[], help="repeatable"

@@ -68,6 +68,13 @@ def add_parser(subparsers: Subparsers) -> None:
         help="let the messages become ready so much later: 500ms, 30s, 5m; a bare number is in ms",
     )
     parser.add_argument(
+        "--ttl",
+        metavar="TIME",
+        type=milliseconds(1),
+        help="how long the messages may wait before they expire: 500ms, 30s, 5m; it is the header "
+        "fila.ttl_ms",
+    )
+    parser.add_argument(
         "--idempotency-key",
         metavar="KEY",
         default="",
@@ -108,6 +115,8 @@ def _send(
     from fila.client.errors import BatchError, FilaError
 
     headers = dict(args.header)
+    if args.ttl is not None:
+        headers["fila.ttl_ms"] = str(args.ttl)
     stored = 0
     last_id = ""
     with Progress("enqueued", total) as progress:

@@ -9,7 +9,7 @@ from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 from fila.cli.script import script
-from fila.cli.settings import attempts, create
+from fila.cli.settings import add_room_options, attempts, create, room_in
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -33,6 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "  fila queue create orders --on-enqueue @policy.lua --visibility-timeout 60s\n"
         "  fila queue create mails --max-attempts 5\n"
         "  fila queue create uploads --cost bytes\n"
+        "  fila queue create offers --message-ttl 15m --expired drop\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
         "  end'\n"
@@ -70,6 +71,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "its headers and payload, so that keys share bytes by weight; "
         "a queue keeps it for life",
     )
+
+    add_room_options(create)
 
     queue_update.add_parsers(inner)
 
@@ -135,6 +138,7 @@ def _create(args: argparse.Namespace) -> int:
 
         settings = client.get_queue(args.like).settings if args.like is not None else {}
         settings.update({name: str(value) for name, value in named.items() if value is not None})
+        settings.update(room_in(args))
         try:
             create(client, args.name, settings)
         except QueueAlreadyExistsError:

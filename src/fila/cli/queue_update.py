@@ -27,6 +27,7 @@ def add_parsers(inner: Subparsers) -> None:
         "holds its time; what comes, fails or is delivered from now on follows the new\n"
         "settings.",
         examples="  fila queue update orders --visibility-timeout 2m --max-attempts 5\n"
+        "  fila queue update orders --message-ttl 7d --expired drop\n"
         "  fila queue update orders --on-failure @retry.lua --note 'back off longer'\n"
         "  fila queue update orders --expect-version 3 --no-on-enqueue\n"
         "  fila queue update orders --from-version 2",
@@ -45,6 +46,7 @@ def add_parsers(inner: Subparsers) -> None:
         type=settings.attempts,
         help="a message that failed N times is a dead letter (0: no limit)",
     )
+    settings.add_room_options(update)
     update.add_argument(
         "--from-version",
         metavar="N",
@@ -97,6 +99,7 @@ def _update(args: argparse.Namespace) -> int:
         named["visibility_timeout_ms"] = str(args.visibility_timeout or "")
     if args.max_attempts is not None:
         named["max_attempts"] = str(args.max_attempts)
+    named.update(settings.room_in(args))
     if not named and not args.from_version:
         raise usage("name a setting to change, such as --max-attempts 5")
     with connection.open_client(args) as client:

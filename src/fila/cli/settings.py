@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 SCRIPTS: Final = ("on_enqueue", "on_failure")
 LIMITS: Final = ("hook_timeout_ms", "hook_memory_limit_bytes", "fail_mode")  # of hooks
 HOOKS: Final = (*SCRIPTS, *LIMITS)
-NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", "cost", *LIMITS)
+ROOM: Final = ("message_ttl_ms", "expired")  # how long messages stay
+NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", "cost", *ROOM, *LIMITS)
 FAIL_MODES: Final = ("default", "last-good", "reject")
+EXPIRED: Final = ("dead-letter", "drop")
 ATTEMPTS_MAX: Final = 1_000_000  # as the broker's settings say
 
 
@@ -51,6 +53,27 @@ def add_hook_options(parser: argparse.ArgumentParser) -> None:
         choices=FAIL_MODES,
         help="what a message gets that its hook has no verdict for",
     )
+
+
+def add_room_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--message-ttl",
+        metavar="TIME",
+        type=milliseconds(),
+        help="how long a message may wait from its enqueue: 30s, 15m, 7d (0: without end)",
+    )
+    parser.add_argument(
+        "--expired",
+        choices=EXPIRED,
+        help="what becomes of a message that waited too long: a dead letter (the default), or "
+        "nothing",
+    )
+
+
+def room_in(args: argparse.Namespace) -> dict[str, str]:
+    """The settings about how long messages stay that the options name."""
+    named = {"message_ttl_ms": args.message_ttl, "expired": args.expired}
+    return {name: str(value) for name, value in named.items() if value is not None}
 
 
 def add_change_options(parser: argparse.ArgumentParser) -> None:
@@ -106,13 +129,20 @@ def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
         max_attempts=int(settings.get("max_attempts") or 0),
         cost=settings.get("cost", ""),
     )
-    limits = {one: settings[one] for one in LIMITS if settings.get(one)}
+    # Those that a queue has anyway need no change.
+    limits = {
+        one: settings[one]
+        for one in (*ROOM, *LIMITS)
+        if settings.get(one, "") not in ("", "0", EXPIRED[0])
+    }
     return client.update_queue(name, limits) if limits else 1
 
 
 def setting_text(name: str, text: str) -> str:
     """A setting that is no script, in a few words."""
-    if name == "visibility_timeout_ms" and text.isdigit():
+    if name == "message_ttl_ms" and text in ("", "0"):
+        return "without end"
+    if name in ("visibility_timeout_ms", "message_ttl_ms") and text.isdigit():
         return duration(int(text))
     if name == "max_attempts":
         return "no limit" if text in ("", "0") else shown(text)

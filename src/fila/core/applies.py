@@ -45,7 +45,8 @@ class Applies:
     @overload
     def apply(
         self,
-        command: c.Expire
+        command: c.Age
+        | c.Expire
         | c.ExpireBatch
         | c.HandBack
         | c.Hold

@@ -277,6 +277,10 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
     state.windows.forget(queue)
     _forget_lanes(state, queue)
     state.deadlines.disarm(queue)
+    if queue.aging is not None:
+        state.deadlines.disarm(queue.aging)
+        queue.aging = None  # they refer to each other
+    state.due_aging.pop(queue, None)
     for lease in queue.extended.values():
         state.deadlines.disarm(lease)
     state.due_queues.pop(queue, None)

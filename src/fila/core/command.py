@@ -75,6 +75,13 @@ class EnqueueKeyed(NamedTuple):
     keys: list[bytes]
 
 
+class Age(NamedTuple):
+    """Give up messages whose time to live ran out: their rows in the order of time."""
+
+    queue: str
+    rows: list[tuple[bytes, bytes]]
+
+
 class Consume(NamedTuple):
     queue: str
     consumer: str
@@ -284,6 +291,7 @@ Command = (
     | ReleaseBatch
     | ExpireBatch
     | Expire
+    | Age
     | Redrive
     | PauseQueue
     | ResumeQueue

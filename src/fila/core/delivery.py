@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import quarantining, rows
+from fila.core import expiries, quarantining, rows, ttl
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.byte_cost import begin_visit, charge
 from fila.core.effect import Delivery
@@ -34,6 +34,7 @@ from fila.core.state import MS, State
 from fila.core.trail import NOT_KNOWN, SPAN_DELIVERED
 from fila.core.waits import Waits
 
+ALL_EXPIRED: Final = -1
 PAGE_WORK: Final = 8  # to read a page costs as much as so many messages
 
 
@@ -81,6 +82,8 @@ def deliver_queue(state: State, queue: Queue) -> bool:
         bytes_before = consumer.credit_bytes
         want = min(consumer.credit_messages, settings.delivery_messages, state.pass_left, share)
         taken = fill(state, queue, consumer, want)
+        if taken == ALL_EXPIRED:
+            return True  # a step of the next turn makes room
         if taken == 0:
             continue  # all lanes wait for tokens, or so many that the pass is over
         state.pass_left -= taken
@@ -93,7 +96,8 @@ def deliver_queue(state: State, queue: Queue) -> bool:
 
 
 def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
-    """Give one consumer up to `want` messages under one lease. Returns how many it got."""
+    """Give one consumer up to `want` messages under one lease. Returns how many it got, or
+    ALL_EXPIRED if nothing may go because what is next of every key is expired."""
     now = state.now
     stall_ns = queue.stall_at(now)
     active_ns = now - stall_ns
@@ -116,6 +120,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     pauses = queue.pauses
     bytes_before = bytes_keep = 0  # of bytes_left: when a visit begins, and when it is over
     visits = 0
+    ages = queue.aging is not None
+    passed_over = 0
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
     while want > 0 and bytes_left > 0:
@@ -128,6 +134,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         if by_bytes:
             if deficit <= 0:
                 if not begin_visit(state, lane):
+                    passed_over = 0
                     if state.pass_left <= 0:
                         break
                     continue
@@ -147,6 +154,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 short = first_short(buckets)
                 assert short is not None
                 park(state, lane, short)
+                passed_over = 0
                 state.pass_left -= 1
                 if state.pass_left <= 0:
                     if deficit == key.granted:
@@ -164,7 +172,16 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             if not window:
                 make_unready(state, lane, LANE_EMPTY)
                 quarantining.lacks(state, lane)
+                passed_over = 0
                 continue
+        if ages and ttl.is_expired(complete(state, window[0])[BODY], now):
+            ring.head = key.after  # a step of the next turn takes it away
+            passed_over += 1
+            state.pass_left -= 1
+            if passed_over > ring.keys or state.pass_left <= 0:
+                break
+            continue
+        passed_over = 0
         throttled_ns = lane.throttled_ns
         turn = active_ns - lane.head_active_ns
         freed = 0
@@ -189,6 +206,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 throttled = throttled_ns - lane.head_throttled_ns
                 own = now - stamp - no_consumer - throttled - turn
                 wait = (stamp - since, throttled, no_consumer, own, turn, 0)
+            if ages:
+                expiries.waits_no_more(state, queue, entry)
             waits.append(new_tuple(Waits, wait))
             entries.append(entry)
             lanes.append(lane)
@@ -218,6 +237,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     lane_state = LANE_DELAYED
                     break
             if taken >= run or bytes_left <= bytes_keep:
+                break
+            if ages and (not head[BODY] or ttl.is_expired(head[BODY], now)):
                 break
         if message_key > lane.delivered:
             lane.delivered = message_key
@@ -281,7 +302,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 ring.head = key.after  # the visit ended with this lane's last message
             make_unready(state, lane, lane_state)
     if not entries:
-        return 0
+        return ALL_EXPIRED if passed_over > ring.keys else 0
     if now >= queue.notes_ns:
         windows.note(queue, now)
     ring.visits += visits

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fila.core import idempotency
+from typing import Final
+
+from fila.core import aging, idempotency
 from fila.core.command import Enqueue, EnqueueKeyed
 from fila.core.eligible import eligible
 from fila.core.entry import STALL_NS, STAMP
@@ -10,6 +12,8 @@ from fila.core.pending import store
 from fila.core.queue import Queue
 from fila.core.state import State
 from fila.core.trail import SPAN_ENQUEUED
+
+NO_HEADERS: Final = b"\0\0"
 
 
 def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
@@ -25,6 +29,7 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         lanes = trail.enqueued_lanes
         numbers = trail.enqueued_numbers
     weight_max = state.settings.weight_max
+    ttl_ms = queue.ttl_ms
     for id, body, assignment in zip(command.ids, command.bodies, command.assignments, strict=True):
         fairness_key, weight, throttle_keys = assignment
         key = keys.get(fairness_key)
@@ -39,6 +44,8 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
             weight = min(max(weight, 1), weight_max)
             state.set_weight(queue, key, weight)
         was_active = key.active
+        if ttl_ms or body[:2] != NO_HEADERS:
+            body = aging.stamped(state, queue, body)
         entry = store(state, lane, id, 0, weight, now, body, delays[at] if delays else 0)
         at += 1
         if trail is not None:

@@ -38,6 +38,7 @@ class Counts(NamedTuple):
     dead_lettered: int
     redriven: int
     purged: int
+    aged_out: int
 
 
 class Measured(NamedTuple):
@@ -162,6 +163,7 @@ def of_queue(queue: Queue) -> QueueFigures:
             counters.dead_lettered,
             counters.redriven,
             counters.purged,
+            counters.aged_out,
         ),
         None
         if meter is None

@@ -261,15 +261,19 @@ class Lane(Sleeper):
         room: int,
         fresh_ns: int,
         fresh: dict[bytes, bytes],
+        taken: dict[bytes, None] | None = None,
     ) -> int:
         """Take in rows read from behind the horizon; `complete` when there are no further ones.
 
         Messages of the current turn, which the store does not show yet, are merged in. `room` is
         how many bytes the window may grow: what does not fit stays behind the horizon, but for the
-        first message, which is then there without its body. Returns how many bytes it grew.
+        first message, which is then there without its body. What this turn has `taken` the store
+        shows still. Returns how many bytes it grew.
         """
         leased = self.queue.leased
         entries = [entry_of(key, value) for key, value in found if key[ID_AT:] not in leased]
+        if taken:
+            entries = [entry for entry in entries if entry[KEY] not in taken]
         if self.unflushed:
             seen = {entry[KEY] for entry in entries}
             own = [entry for entry in self.unflushed if entry[KEY] not in seen]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import pausing, quarantining, rows, throttle
+from fila.core import aging, pausing, quarantining, rows, throttle, ttl
 from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
 from fila.core.extending import drop, keep
@@ -23,7 +23,7 @@ from fila.core.ledger import restore
 from fila.core.machine import Machine
 from fila.core.pending import fill_window
 from fila.core.quarantining import UNREADABLE, cause_of
-from fila.core.queue import Group, Queue
+from fila.core.queue import Aging, Group, Queue
 from fila.core.reader import Reader, StoreDamagedError
 from fila.core.readiness import new_head
 from fila.core.settings import Settings
@@ -143,6 +143,7 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
     for queue in group.queues:
         _load_leases(state, queue, lanes)
         _load_batches(state, queue)
+        aging.load(state, queue)
     for lane in lanes.values():
         _load_head(state, lane)
 
@@ -210,6 +211,8 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             size = len(stored) - rows.MESSAGE_HEAD_BYTES
             queue.leased[id_of(key)] = (lease, lane, key, size)
             lane.leased += 1
+            if queue.aging is None and ttl.is_told(stored, rows.MESSAGE_HEAD_BYTES):
+                queue.aging = Aging(queue)
             lane.delivered = max(lane.delivered, key)
             lease.remaining += 1
         if lease.remaining:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fila.core import (
+    aging,
     catalogue,
     consuming,
     delivery,
@@ -36,7 +37,7 @@ from fila.core.lane import Lane
 from fila.core.lease import Lease, LeaseBatch
 from fila.core.ledger import close_batch
 from fila.core.purging import Purgeable
-from fila.core.queue import Queue
+from fila.core.queue import Aging, Queue
 from fila.core.reader import Reader, StoreDamagedError
 from fila.core.readiness import fall_due, wake_waiters
 from fila.core.rejection import Rejection
@@ -52,6 +53,7 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.Enqueue: enqueuing.enqueue,
     c.EnqueueKeyed: enqueuing.enqueue_keyed,
     c.Ack: settlement.ack,
+    c.Age: aging.age,
     c.Nack: settlement.nack,
     c.Release: settlement.release,
     c.Extend: extending.extend,
@@ -112,6 +114,8 @@ class Machine(Applies):
                 extending.fall_due(state, owner)
             elif isinstance(owner, LeaseBatch):
                 leasing.fall_due(state, owner)
+            elif isinstance(owner, Aging):
+                state.due_aging[owner.queue] = None
         else:
             now = state.now
         if now > state.now:
@@ -172,12 +176,13 @@ class Machine(Applies):
         state.fresh_keys.clear()
         state.fresh_versions.clear()
         state.purged.clear()
+        state.taken.clear()
 
     def next_deadline(self, delivers: bool = True) -> int:
         """When the machine next wants to be advanced, in ns; 0: not by itself. What only waits to
         be handed out does not count where nothing is."""
         state = self.state
-        if state.due_queues or state.due_lease_batches:
+        if state.due_queues or state.due_lease_batches or state.due_aging:
             return state.now
         if state.returning.heap and state.returning:
             return state.now
@@ -227,6 +232,14 @@ class Machine(Applies):
             return None
         batch, ids = found
         return batch.queue.name, batch.name, ids
+
+    def aging_queues(self) -> list[str]:
+        """Queues that have expired messages."""
+        return [queue.name for queue in self.state.due_aging]
+
+    def due_messages(self, queue: str, count: int) -> list[tuple[bytes, bytes]]:
+        """Up to so many of a queue's expired messages, as an Age names them; once a turn."""
+        return aging.due(self.state, self.state.queues[queue], count)
 
     def failed(self, queue: str, ids: list[bytes], connection: int) -> list[Entry | None]:
         """Leased messages, read for their failure hook; None where a nack finds nothing."""

@@ -1,6 +1,7 @@
 """Why a message is dead, kept with it: headers that stand before its own.
 
-    fila.dead.reason     hook: on_failure said so; max_attempts: the queue's limit did
+    fila.dead.reason     hook: on_failure said so; max_attempts: the queue's limit did;
+                         expired: its time to live ran out
     fila.dead.error      what the consumer said at last, or that the lease ran out
     fila.dead.at_ms      when, in ms since 1970
     fila.dead.attempts   how often it failed
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 import struct
 from typing import Final
+
+from fila.core.ttl import without_expiry
 
 PREFIX: Final = b"fila.dead."
 BY_HOOK: Final = "hook"
@@ -48,6 +51,7 @@ def explained(
 
 def original(body: bytes) -> bytes:
     """The body without what `explained` put before its headers."""
+    body = without_expiry(body)
     if body[4 : 4 + len(PREFIX)] != PREFIX:
         return body
     (count,) = _U16.unpack_from(body)

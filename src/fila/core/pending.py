@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from fila.core import rows
+from fila.core import expiries, rows
 from fila.core.entry import (
     BODY,
     ENTRY_BYTES,
@@ -94,6 +94,8 @@ def add_pending(state: State, lane: Lane, entry: Entry) -> None:
             windows.enter(lane)
         if key.pending == 0:
             queue.keys_pending += 1
+    if queue.aging is not None:
+        expiries.waits(state, lane, entry)
     lane.pending += 1
     key.pending += 1
     queue.pending += 1
@@ -147,7 +149,10 @@ def remove_head(state: State, lane: Lane) -> Entry:
         make_unready(state, lane, LANE_EMPTY)
         if lane.leased == 0:
             state.rest(lane)
-    return complete(state, entry)
+    entry = complete(state, entry)
+    if lane.queue.aging is not None:
+        expiries.waits_no_more(state, lane.queue, entry)
+    return entry
 
 
 def complete(state: State, entry: Entry) -> Entry:
@@ -196,7 +201,9 @@ def fill_window(state: State, lane: Lane, rows_max: int = 0) -> None:
         room = windows.limit - windows.bytes
         if size + ENTRY_BYTES * len(found) > room:
             room = windows.room(lane, size + ENTRY_BYTES * len(found), now, few)
-        windows.bytes += lane.page(found, complete, room, windows.fresh_ns, windows.fresh)
+        windows.bytes += lane.page(
+            found, complete, room, windows.fresh_ns, windows.fresh, state.taken
+        )
         if lane.unflushed:
             windows.unflushed[lane] = None
         if lane.window_bytes and not lane.windowed:

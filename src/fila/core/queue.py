@@ -27,6 +27,7 @@ class Counters:
 
     __slots__ = (
         "acked",
+        "aged_out",
         "dead_lettered",
         "delivered",
         "enqueued",
@@ -49,6 +50,7 @@ class Counters:
         self.dead_lettered = 0
         self.redriven = 0
         self.purged = 0
+        self.aged_out = 0
 
 
 class Group:
@@ -95,14 +97,26 @@ class KnownKeys:
         self.oldest_ns = 0  # when the key at the head came; 0: not looked up yet
 
 
+class Aging(Sleeper):
+    """Of a queue with messages that expire: it is woken when the first of them does."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self, queue: Queue) -> None:
+        super().__init__()
+        self.queue = queue
+
+
 class Queue(Sleeper):
     __slots__ = (
+        "aging",
         "benched",
         "connections",
         "consumers",
         "counters",
         "created_ns",
         "departed",
+        "drops_expired",
         "due_extended",
         "extended",
         "group",
@@ -132,6 +146,7 @@ class Queue(Sleeper):
         "stall_ns",
         "stalled_since",
         "touched",
+        "ttl_ms",
         "version",
         "visibility_ms",
         "windowed",
@@ -148,6 +163,9 @@ class Queue(Sleeper):
         self.on_failure = row.on_failure
         self.max_attempts = row.max_attempts  # a message that failed so often is dead; 0: no limit
         self.version = row.version  # of its settings: 1, and one more with every change
+        self.ttl_ms = row.ttl_ms  # of a message, from its enqueue; 0: what the message says
+        self.drops_expired = row.drops_expired  # else they are dead letters
+        self.aging: Aging | None = None  # None: not one of its messages expires
         self.ring = Ring(row.by_bytes)
         self.keys: dict[bytes, FairnessKey] = {}
         self.heads: Heads | None = None  # while dead letters are moved from here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import cast
 
-from fila.core import effect, events, rejection
+from fila.core import aging, effect, events, rejection
 from fila.core.command import Redrive
 from fila.core.entry import BODY, ENQUEUED_NS, KEY, STAMP, Entry, message_id
 from fila.core.heads import Heads
@@ -128,7 +128,7 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
         weight = min(max(assignment.weight, 1), state.settings.weight_max)
         state.set_weight(parent, target.key, weight)
         was_active = target.key.active
-        body = original(entry[BODY])
+        body = aging.stamped(state, parent, original(entry[BODY]))
         again = store(state, target, id, 0, weight, entry[ENQUEUED_NS], body, delay_ms=0)
         if state.journal:
             delta = target.key.active - was_active

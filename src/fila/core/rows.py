@@ -14,6 +14,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'p' · queue u32 · u8 0                       → pause record of the queue
               'p' · queue u32 · u8 1 · fairness key        → pause record of a key
               'q' · group u32                              → quarantine record
+              't' · queue u32 · expires_ms u64 · …         (`aging_rows.py`)
               'v' · queue u32 · version u32                (`version_rows.py`)
     idempotency                                            (`key_rows.py`)
     auth      API keys and ACLs (unreachable from config and hooks)
@@ -26,7 +27,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
               · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
               · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
-                2 cost (1 bytes), 3 version (left out: 1)
+                2 cost (1 bytes), 3 version (left out: 1), 8 message_ttl_ms,
+                9 expired (1 drop)
               (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
@@ -75,9 +77,16 @@ LEDGER_PREFIX: Final = b"g"
 OPEN_BATCH_PREFIX: Final = b"o"
 PAUSE_PREFIX: Final = b"p"
 QUARANTINE_PREFIX: Final = b"q"
+AGING_PREFIX: Final = b"t"
 VERSION_PREFIX: Final = b"v"
 # Rows of the state family that belong to a queue, whose number follows.
-QUEUE_PREFIXES: Final = (LANE_PREFIX, OPEN_BATCH_PREFIX, PAUSE_PREFIX, VERSION_PREFIX)
+QUEUE_PREFIXES: Final = (
+    LANE_PREFIX,
+    OPEN_BATCH_PREFIX,
+    PAUSE_PREFIX,
+    AGING_PREFIX,
+    VERSION_PREFIX,
+)
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 LAST_ID: Final = b"\xff" * 16
@@ -96,6 +105,9 @@ _QUEUE_SETTING: Final = struct.Struct(">BQ")
 _MAX_ATTEMPTS: Final = 1
 _COST: Final = 2
 _VERSION: Final = 3
+_MESSAGE_TTL: Final = 8
+_DROPS_EXPIRED: Final = 9
+_KNOWN_SETTINGS: Final = {_MAX_ATTEMPTS, _COST, _VERSION, _MESSAGE_TTL, _DROPS_EXPIRED}
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
@@ -130,6 +142,8 @@ class QueueRow(NamedTuple):
     max_attempts: int = 0  # 0: no limit
     version: int = 1  # of its settings
     by_bytes: bool = False  # a message costs its bytes, not 1
+    ttl_ms: int = 0  # of a message, from its enqueue; 0: it lives on
+    drops_expired: bool = False  # else it is a dead letter
 
 
 class LaneRow(NamedTuple):
@@ -257,6 +271,7 @@ def queue_row(row: QueueRow) -> bytes:
     settings = [(_MAX_ATTEMPTS, row.max_attempts), (_COST, int(row.by_bytes))]
     if row.version != 1:
         settings.append((_VERSION, row.version))
+    settings += [(_MESSAGE_TTL, row.ttl_ms), (_DROPS_EXPIRED, int(row.drops_expired))]
     given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
     return b"".join([*parts, bytes([len(given)]), *given])
 
@@ -278,13 +293,15 @@ def read_queue(value: bytes) -> QueueRow:
         settings.get(_MAX_ATTEMPTS, 0),
         settings.get(_VERSION, 1),
         settings.get(_COST, 0) == 1,
+        settings.get(_MESSAGE_TTL, 0),
+        settings.get(_DROPS_EXPIRED, 0) == 1,
     )
 
 
 def _read_settings(value: bytes, at: int) -> dict[int, int]:
     """A queue's settings that are not 0."""
     settings = dict(_QUEUE_SETTING.iter_unpack(value[at + 1 :]))
-    unknown = settings.keys() - {_MAX_ATTEMPTS, _COST, _VERSION}
+    unknown = settings.keys() - _KNOWN_SETTINGS
     if unknown or len(settings) != value[at] or settings.get(_COST, 0) > 1:
         raise CorruptRowError(f"a stored queue has settings this Fila does not know: {settings}")
     return settings

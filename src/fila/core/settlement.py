@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import catalogue, effect, events, rejection, reread, rows
+from fila.core import aging, catalogue, effect, events, rejection, reread, rows, ttl
 from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.eligible import eligible
 from fila.core.entry import (
@@ -198,8 +198,10 @@ def _fail(
             lane.tail = entry[STAMP]
     was_active = target.key.active
     body = entry[BODY]
-    if target is not lane:
+    if dlq is not None:
+        body = ttl.without_expiry(body)
         body = explained(body, verdict.reason, error, state.now, attempts, queue.name)
+        body = aging.in_dlq(state, dlq, body)
     moved = store(state, target, id, attempts, entry[WEIGHT], entry[ENQUEUED_NS], body, delay_ms)
     if state.journal:
         again = effect.EVENT_REQUEUED if target is lane else effect.EVENT_DEAD_LETTERED

@@ -48,6 +48,7 @@ class State:
         self.deadlines = Deadlines()
         self.times = Times(reader)  # of delayed messages, while events are recorded
         self.due_queues: dict[Queue, None] = {}  # queues whose oldest lease has run out
+        self.due_aging: dict[Queue, None] = {}  # queues that have expired messages
         self.returning = Returning()  # leases that are handed back
         self.filling: dict[LeaseBatch, None] = {}  # lease batches to be looked at after a pass
         self.patient: dict[LeaseBatch, None] = {}  # those that wait for their first message
@@ -64,6 +65,7 @@ class State:
         # Lanes from which a message went before its time, outside of delivery, with this turn.
         self.removed_early: dict[Lane, None] = {}
         self.purged: dict[Lane, None] = {}  # lanes whose rows in the store are gone with this turn
+        self.taken: dict[bytes, None] = {}  # messages that went from the middle of their lanes
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []

@@ -2,9 +2,9 @@
 
     begin(now)   time passes
     commands     each is applied when it comes, in the order they came
-    end()        leases that were let go are handed back, those that ran out end, redrives and
-                 purges take a step, one delivery pass, one commit; what all of it justifies leaves
-                 when the committer calls it safe
+    end()        leases that were let go are handed back, those that ran out end, messages that
+                 are expired go, redrives and purges take a step, one delivery pass, one commit;
+                 what all of it justifies leaves when the committer calls it safe
 
 Commands come before expiries: as long as a lease has not been ended, its holder may settle it,
 however late (docs/decisions/019-commands-before-expiries.md).
@@ -22,11 +22,12 @@ from typing import NamedTuple, Protocol
 
 from fila.core import policy as deciding
 from fila.core.applies import Applies, Reply
-from fila.core.command import Command, Expire, ExpireBatch, Nack, Release
+from fila.core.command import Age, Command, Expire, ExpireBatch, Nack, Release
 from fila.core.effects import Effects
 from fila.core.jobs import Done, Jobs
 from fila.core.machine import Machine
 from fila.core.policy import Judged, Policy
+from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
 from fila.core.remains import take_apart
 from fila.core.row_batch import RowBatch
@@ -120,6 +121,8 @@ class Turn(Applies):
             self._end_leases()
         if state.due_lease_batches:
             self._end_batches()
+        if state.due_aging:
+            self._age()
         if self._jobs.under_way:
             self._calls += self._jobs.step()
         delivered_bytes = 0
@@ -244,6 +247,23 @@ class Turn(Applies):
             verdicts, entries = self._judge_expired(queue, ids)
             ended = self.apply(ExpireBatch(queue, name, ids, verdicts, entries))
             left -= 1 if isinstance(ended, Rejection) else max(ended, 1)
+
+    def _age(self) -> None:
+        """Give up messages whose time to live ran out: so many per turn, queue after queue."""
+        machine = self.machine
+        left = machine.state.settings.age_messages
+        for queue in machine.aging_queues():
+            if left <= 0:
+                return
+            try:
+                found = machine.due_messages(queue, left)
+            except StoreDamagedError as error:
+                if machine.set_apart(error) is None:
+                    raise
+                continue
+            left -= max(len(found), 1)
+            if found:
+                self.apply(Age(queue, found))
 
     def _judge_expired(self, queue: str, ids: list[bytes]) -> Judged:
         return self._judge(queue, ids, [VISIBILITY_EXPIRED] * len(ids), 0)

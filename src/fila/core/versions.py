@@ -33,6 +33,8 @@ ON_ENQUEUE: Final = "on_enqueue"
 ON_FAILURE: Final = "on_failure"
 VISIBILITY: Final = "visibility_timeout_ms"
 MAX_ATTEMPTS: Final = "max_attempts"
+MESSAGE_TTL: Final = "message_ttl_ms"
+EXPIRED: Final = "expired"  # what becomes of a message whose time to live ran out
 COST: Final = "cost"  # of a message to its key; a queue keeps the one it was made with
 # About hooks: the setting, and what it is called in the runtime config.
 HOOK_LIMITS: Final = {
@@ -42,7 +44,9 @@ HOOK_LIMITS: Final = {
 }
 SCRIPTS: Final = (ON_ENQUEUE, ON_FAILURE)
 ABOUT_HOOKS: Final = (*SCRIPTS, *HOOK_LIMITS)
-NAMES: Final = (*SCRIPTS, VISIBILITY, MAX_ATTEMPTS, COST, *HOOK_LIMITS)
+NAMES: Final = (*SCRIPTS, VISIBILITY, MAX_ATTEMPTS, COST, MESSAGE_TTL, EXPIRED, *HOOK_LIMITS)
+DEAD_LETTER: Final = "dead-letter"
+DROP: Final = "drop"
 CONFIG_PREFIX: Final = "lua:"
 _ALL: Final = 1 << 62
 
@@ -70,6 +74,8 @@ def settings_of(state: State, queue: Queue) -> Settings:
         VISIBILITY: str(queue.visibility_ms),
         MAX_ATTEMPTS: str(queue.max_attempts),
         COST: cost_of(queue.ring),
+        MESSAGE_TTL: str(queue.ttl_ms),
+        EXPIRED: DROP if queue.drops_expired or _is_dlq(queue) else DEAD_LETTER,
         **{
             name: state.config.get(config_key(queue.name, field), "")
             for name, field in HOOK_LIMITS.items()
@@ -172,7 +178,8 @@ def _version(state: State, queue: Queue, number: int) -> Version:
         raise StoreDamagedError(
             f'version {number} of queue "{queue.name}" cannot be read: {error}', rows.STATE, key
         ) from error
-    settings = {**dict.fromkeys(NAMES, ""), **row.settings, COST: cost_of(queue.ring)}
+    settings = {**dict.fromkeys(NAMES, ""), MESSAGE_TTL: "0", EXPIRED: _expired(queue, "")}
+    settings.update({**row.settings, COST: cost_of(queue.ring)})
     return Version(number, row.at_ns, row.who, row.note, settings)
 
 
@@ -188,6 +195,18 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
     fault = visibility_fault(limits, visibility_ms) or attempts_fault(limits, queue.name, attempts)
     if fault is not None:
         return fault
+    ttl_ms = _number(MESSAGE_TTL, settings[MESSAGE_TTL])
+    if isinstance(ttl_ms, Rejection):
+        return ttl_ms
+    if ttl_ms > limits.ttl_ms_max:
+        return invalid_value(
+            MESSAGE_TTL, f"{ttl_ms} ms is too long; the longest is {limits.ttl_ms_max} ms"
+        )
+    expired = _expired(queue, settings[EXPIRED])
+    if settings[EXPIRED] not in ("", expired):
+        return invalid_value(
+            EXPIRED, f'"{settings[EXPIRED]}" is none for queue "{queue.name}"; use "{expired}"'
+        )
     cost = cost_of(queue.ring)
     if settings[COST] not in ("", cost):
         return invalid_value(
@@ -198,7 +217,25 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
     for name in HOOK_LIMITS:
         if len(settings[name].encode()) > limits.note_bytes_max:
             return invalid_value(name, f"it is longer than {limits.note_bytes_max} bytes")
-    return {**settings, VISIBILITY: str(visibility_ms), MAX_ATTEMPTS: str(attempts), COST: cost}
+    return {
+        **settings,
+        VISIBILITY: str(visibility_ms),
+        MAX_ATTEMPTS: str(attempts),
+        COST: cost,
+        MESSAGE_TTL: str(ttl_ms),
+        EXPIRED: expired,
+    }
+
+
+def _expired(queue: Queue, text: str) -> str:
+    """What becomes of expired messages: as asked, or what fits the queue."""
+    if _is_dlq(queue):
+        return DROP
+    return text if text == DROP else DEAD_LETTER
+
+
+def _is_dlq(queue: Queue) -> bool:
+    return queue.dlq_name() is None
 
 
 def _number(name: str, text: str) -> int | Rejection:
@@ -216,6 +253,8 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
     queue.on_failure = settings[ON_FAILURE] or None
     queue.visibility_ms = int(settings[VISIBILITY])
     queue.max_attempts = int(settings[MAX_ATTEMPTS])
+    queue.ttl_ms = int(settings[MESSAGE_TTL])
+    queue.drops_expired = settings[EXPIRED] == DROP
     row = QueueRow(
         queue.number,
         queue.group.number,
@@ -226,6 +265,8 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
         queue.max_attempts,
         queue.version,
         queue.ring.by_bytes,
+        queue.ttl_ms,
+        queue.drops_expired,
     )
     ops = state.ops(state.groups[0])
     ops.append((PUT_QUEUE, queue.name.encode(), rows.queue_row(row)))

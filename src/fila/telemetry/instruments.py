@@ -65,6 +65,7 @@ INSTRUMENTS: Final = (
     _messages("dead_lettered", "Messages moved to the dead-letter queue."),
     _messages("redriven", "Messages moved back from the dead-letter queue."),
     _messages("purged", "Pending messages that somebody had thrown away."),
+    _messages("aged_out", "Pending messages whose time to live ran out."),
     Instrument("fila.queue.depth", GAUGE, MESSAGES, _Q, "Pending messages, delayed ones included."),
     Instrument("fila.queue.in_flight", GAUGE, MESSAGES, _Q, "Leased messages."),
     Instrument("fila.queue.consumers", GAUGE, "{consumer}", _Q, "Open consumers."),
