@@ -86,7 +86,7 @@ def _part(shape: Shape, first: int, size: int, events: int, rng: np.random.Gener
         "payload_bytes": np.full(size, 1_024),
         "events": np.ones(size, np.int64),
     }
-    for part in ("retry", "throttled", "no_consumer"):
+    for part in ("retry", "throttled", "no_consumer", "paused", "busy_own", "busy_others"):
         columns[f"wait_{part}_us"] = pa.array(np.zeros(size, np.int64), mask=~delivered)
     arrays = []
     for field in arrow_schema("events"):

@@ -1,6 +1,15 @@
 // The JSON API of spec/http.md: its documents as types, requests and refusals. Owns the CSRF token.
 
-export type Cause = "earlier" | "retry" | "paused" | "throttled" | "no_consumer" | "own" | "turn";
+export type Cause =
+  | "earlier"
+  | "retry"
+  | "paused"
+  | "throttled"
+  | "no_consumer"
+  | "own"
+  | "turn"
+  | "busy_own"
+  | "busy_others";
 export type Waits = Partial<Record<Cause, number>>;
 export type Points = Record<string, number[]>;
 
@@ -290,7 +299,7 @@ export interface Pipeline {
 
 export interface Explanation {
   sentence: string;
-  waiting_for?: Cause;
+  waiting_for?: Cause | "busy";
   age_ns?: number;
   parts_ns?: Waits;
   mostly?: Cause;

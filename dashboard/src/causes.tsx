@@ -2,14 +2,25 @@
 import type { Cause, Waits } from "./api";
 import { duration, percent } from "./format";
 
-export const CAUSES: readonly Cause[] = ["own", "turn", "throttled", "no_consumer", "retry", "paused"];
+export const CAUSES: readonly Cause[] = [
+  "own",
+  "busy_own",
+  "busy_others",
+  "turn",
+  "throttled",
+  "no_consumer",
+  "retry",
+  "paused",
+];
 const WITH_EARLIER: readonly Cause[] = [...CAUSES, "earlier"];
 
 export const CAUSE_NAMES: Record<Cause, string> = {
   own: "own backlog",
   turn: "others’ turns",
   throttled: "throttled",
-  no_consumer: "no consumer ready",
+  no_consumer: "no consumer",
+  busy_own: "busy with its own",
+  busy_others: "busy with others",
   retry: "retry delay",
   paused: "paused",
   earlier: "earlier attempts",

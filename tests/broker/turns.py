@@ -12,6 +12,7 @@ from fila.broker.broker import Broker
 from fila.broker.clock import Clock
 from fila.broker.ids import Ids
 from fila.core.effect import Delivery
+from fila.core.entry import BODY
 from fila.core.load import load
 from fila.core.rejection import Rejection
 from fila.core.row_batch import RowBatch
@@ -110,7 +111,7 @@ class Client:
     def delivered(self) -> list[bytes]:
         """Bodies of all delivered messages."""
         found = [one for one in self.got if isinstance(one, Delivery)]
-        return [entry[-1] for one in found for entry in one.entries]
+        return [entry[BODY] for one in found for entry in one.entries]
 
 
 class CountingCommitter:

@@ -52,7 +52,7 @@ def test_a_noisy_neighbour_is_named_and_the_estimate_holds() -> None:
     turns.enqueue("q", b"noisy", count=10)
     serve(turns, 1)
     found = ask(turns, b"calm")
-    assert found["waiting_for"] in ("turn", "no_consumer")
+    assert found["waiting_for"] in ("turn", "busy")
     assert found["served_meanwhile"]["others"][0]["key"] == "noisy"
     last = turns.queue("q").keys[b"calm"].lanes[()].window[-1]
     deep = ask(turns, b"calm", last[0][20:])
@@ -123,7 +123,7 @@ def test_consumers_without_credit_are_told_from_none() -> None:
     turns.consume("q", prefetch=1)
     turns.wait(SECOND)
     found = ask(turns, b"a")
-    assert found["waiting_for"] == "no_consumer"
+    assert found["waiting_for"] == "busy"
     assert "Its one consumer has no credit: 1 message is in flight" in found["sentence"]
 
 

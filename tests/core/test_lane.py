@@ -25,7 +25,7 @@ def lane_of(number: int = 1) -> Lane:
 
 def entry(stamp: int, body: bytes = b"body") -> Entry:
     key = rows.MESSAGE_KEY.pack(1, 1, stamp, id_of(stamp))
-    return (key, stamp, 0, 1, START, START, 0, 0, body)
+    return (key, stamp, 0, 1, START, START, 0, 0, body, 0, 0)
 
 
 def row(stamp: int) -> tuple[bytes, bytes]:
@@ -263,14 +263,21 @@ def test_where_a_restart_begins_to_read_lies_at_or_before_every_pending_message(
 
 
 def test_a_pending_message_survives_being_stored() -> None:
-    one: Entry = (entry(7)[0], 7, 3, 9, START, START + 1, -1, 5, b"\0\0\0\0\0\1x")
+    one: Entry = (entry(7)[0], 7, 3, 9, START, START + 1, -1, 5, b"\0\0\0\0\0\1x", 6, 4)
     assert entry_of(one[0], row_of(one)) == one
 
 
 def test_a_message_of_another_version_is_refused() -> None:
     key, value = row(1)
-    with pytest.raises(rows.CorruptRowError, match="version 2; this Fila reads version 1"):
-        entry_of(key, b"\2" + value[1:])
+    with pytest.raises(rows.CorruptRowError, match="version 3; this Fila reads versions 1 and 2"):
+        entry_of(key, b"\3" + value[1:])
+
+
+def test_a_message_of_the_version_before_busy_clocks_is_read_as_if_they_stood_at_zero() -> None:
+    key, value = row(1)
+    before = b"\1" + value[1:41] + value[57:]
+    assert entry_of(key, before) == entry(1)
+    assert rows.message_row(before) == value
 
 
 # --- a lane of a whole machine, whatever the size of its window

@@ -342,7 +342,7 @@ def test_a_marked_group_is_read_row_by_row(what: str) -> None:
         turns.store.write([RowBatch(0, 0, [(DELETE | rows.MESSAGES, pending, b"")])])
     elif what == "stray":
         stray = rows.MESSAGE_KEY.pack(turns.queue("bad").number, 99, 1, b"x" * 16)
-        row = rows.MESSAGE_HEAD.pack(1, 0, 1, 1, 1, 1, 1)
+        row = rows.MESSAGE_HEAD.pack(2, 0, 1, 1, 1, 1, 1, 0, 0)
         turns.store.write([RowBatch(0, 0, [(PUT | rows.MESSAGES, stray, row)])])
     else:
         known = key_rows.KNOWN_KEY_PREFIX + rows.queue_prefix(turns.queue("bad").number) + b"k"

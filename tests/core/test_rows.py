@@ -189,7 +189,7 @@ def test_a_message_key_has_36_bytes_and_the_id_at_its_end() -> None:
 
 
 def test_the_head_of_a_message_has_as_many_bytes_as_is_written_down() -> None:
-    assert rows.MESSAGE_HEAD.size == rows.MESSAGE_HEAD_BYTES == 41
+    assert rows.MESSAGE_HEAD.size == rows.MESSAGE_HEAD_BYTES == 57
 
 
 def test_a_ledger_mention_costs_48_bytes() -> None:

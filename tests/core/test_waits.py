@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core.command import Ack, Consume
+from fila.core.command import Ack, Consume, Hold, Lease, PauseQueue, ResumeQueue
 from fila.core.effect import EVENT_DELIVERED
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
@@ -13,9 +13,15 @@ ONE_AT_A_TIME = Settings(pass_messages=1)
 
 
 def parts(
-    retry: int = 0, throttled: int = 0, no_consumer: int = 0, own: int = 0, turn: int = 0
+    retry: int = 0,
+    throttled: int = 0,
+    no_consumer: int = 0,
+    own: int = 0,
+    turn: int = 0,
+    busy_own: int = 0,
+    busy_others: int = 0,
 ) -> Waits:
-    return Waits(retry, throttled, no_consumer, own, turn)
+    return Waits(retry, throttled, no_consumer, own, turn, 0, busy_own, busy_others)
 
 
 def queue(settings: Settings | None = None) -> Turns:
@@ -64,12 +70,12 @@ def test_time_without_a_consumer_is_time_without_a_consumer() -> None:
     adds_up(outcome)
 
 
-def test_time_without_credit_is_time_without_a_consumer() -> None:
+def test_time_without_credit_is_time_in_which_consumers_were_busy() -> None:
     turns = queue()
     ids = turns.enqueue("q", count=2)
     turns.consume("q", prefetch=1)
     turns.wait(5 * SECOND)
-    assert turns.ack("q", ids[:1]).waits() == [parts(no_consumer=5 * SECOND)]
+    assert turns.ack("q", ids[:1]).waits() == [parts(busy_own=5 * SECOND)]
 
 
 def test_only_the_time_of_the_message_itself_counts() -> None:
@@ -125,7 +131,7 @@ def test_throttled_or_not_while_nobody_had_credit_that_is_the_reason() -> None:
     turns.wait(SECOND // 2)  # no credit, and the bucket is short as well
     assert turns.ack("q", [first]).ids() == []
     outcome = turns.wait(SECOND)
-    assert outcome.waits() == [parts(no_consumer=SECOND // 2, throttled=SECOND // 2)]
+    assert outcome.waits() == [parts(busy_own=SECOND // 2, throttled=SECOND // 2)]
     adds_up(outcome)
 
 
@@ -293,4 +299,114 @@ def test_the_split_goes_on_across_a_restart() -> None:
     # Half a second behind the bucket, a quarter nobody was there, and a quarter behind it again.
     assert first == parts(throttled=SECOND * 3 // 4, no_consumer=SECOND // 4)
     assert second is not None and second.no_consumer == SECOND // 4
+    adds_up(outcome)
+
+
+# --- busy consumers
+
+
+def busy_queue(prefetch: int) -> Turns:
+    """One consumer with so much credit, and enough of two keys to use it up."""
+    turns = queue()
+    turns.enqueue("q", b"a", count=prefetch * 3 // 4)
+    turns.enqueue("q", b"b", count=prefetch // 4)
+    assert len(turns.consume("q", prefetch=prefetch).ids()) == prefetch
+    return turns
+
+
+def test_busy_time_is_divided_by_who_holds_what_is_in_flight() -> None:
+    turns = busy_queue(4)
+    turns.enqueue("q", b"a")
+    turns.wait(8 * SECOND)
+    held = list(turns.queue("q").leased)
+    (waits,) = turns.ack("q", held[:1]).waits()
+    assert waits == parts(busy_own=6 * SECOND, busy_others=2 * SECOND)
+
+
+def test_a_key_without_anything_in_flight_waited_for_others_alone() -> None:
+    turns = busy_queue(4)
+    turns.wait(SECOND)  # before it came
+    turns.enqueue("q", b"c")
+    turns.wait(3 * SECOND)
+    outcome = turns.ack("q", list(turns.queue("q").leased)[:1])
+    assert outcome.waits() == [parts(busy_others=3 * SECOND)]
+    adds_up(outcome)
+
+
+def test_the_division_follows_every_change_of_what_is_in_flight() -> None:
+    turns = queue()
+    turns.enqueue("q", b"a", count=2)
+    turns.consume("q", prefetch=2)
+    turns.enqueue("q", b"b", count=3)
+    turns.wait(SECOND)  # a and a: others
+    first, second = turns.queue("q").leased
+    assert turns.ack("q", [first]).keys() == [b"b"]
+    turns.wait(SECOND)  # a and b: one half each
+    assert turns.ack("q", [second]).keys() == [b"b"]
+    turns.wait(SECOND)  # b and b: its own
+    (waits,) = turns.ack("q", list(turns.queue("q").leased)[:1]).waits()
+    assert waits == parts(busy_own=SECOND + SECOND // 2, busy_others=SECOND + SECOND // 2)
+
+
+def test_consumers_that_are_held_or_gone_are_none() -> None:
+    turns = queue()
+    turns.enqueue("q", count=1)
+    turns.consume("q", prefetch=1)
+    turns.enqueue("q")
+    turns.wait(SECOND)
+    turns.turn(Hold("q", "c", True))
+    turns.wait(SECOND)
+    turns.turn(Hold("q", "c", False))
+    turns.wait(SECOND)
+    turns.leave("q")
+    turns.wait(SECOND)
+    (waits,) = turns.consume("q", "d", prefetch=1).waits()
+    assert waits == parts(no_consumer=2 * SECOND, busy_own=2 * SECOND)
+
+
+def test_while_a_queue_is_paused_its_consumers_are_not_busy() -> None:
+    turns = busy_queue(4)
+    turns.enqueue("q", b"c")
+    turns.wait(SECOND)
+    turns.turn(PauseQueue("q"))
+    turns.wait(5 * SECOND)
+    turns.turn(ResumeQueue("q"))
+    turns.wait(SECOND)
+    (waits,) = turns.ack("q", list(turns.queue("q").leased)[:1]).waits()
+    assert waits == parts(busy_others=2 * SECOND)._replace(paused=5 * SECOND)
+
+
+def test_open_batches_hold_slots_like_consumers() -> None:
+    turns = queue()
+    turns.enqueue("q", b"a", count=2)
+    turns.turn(Lease("q", "s/1", 1, max_messages=1))
+    turns.wait(4 * SECOND)
+    (waits,) = turns.consume("q").waits()
+    assert waits == parts(busy_own=4 * SECOND)
+
+
+def test_what_was_stored_before_a_restart_counts_busy_time_from_then_on() -> None:
+    turns = busy_queue(4)
+    turns.enqueue("q", b"b", count=2)
+    turns.wait(2 * SECOND)
+    again = turns.restart(after_ns=SECOND)
+    outcome = again.consume("q", prefetch=1)
+    assert outcome.waits() == [parts(no_consumer=3 * SECOND)]
+    again.wait(5 * SECOND)  # five in flight, two of them of its key
+    outcome = again.ack("q", outcome.ids())
+    assert outcome.waits() == [
+        parts(no_consumer=3 * SECOND, busy_own=2 * SECOND, busy_others=3 * SECOND)
+    ]
+    adds_up(outcome)
+
+
+def test_busy_time_of_a_retry_counts_while_it_heads_its_lane() -> None:
+    turns = queue()
+    (first,) = turns.enqueue("q", b"a")
+    turns.consume("q", prefetch=1)
+    turns.enqueue("q", b"b")
+    turns.nack("q", [first], FailureVerdict(False, 1_000))  # b takes its place
+    turns.wait(3 * SECOND)
+    outcome = turns.ack("q", list(turns.queue("q").leased))
+    assert outcome.waits() == [parts(retry=SECOND, busy_others=2 * SECOND)]
     adds_up(outcome)

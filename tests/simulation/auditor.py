@@ -11,7 +11,7 @@ import heapq
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import ages, batches, commands, deliveries, events, extensions, fair
+from . import ages, batches, busy, commands, deliveries, events, extensions, fair
 from .books import Books
 from .jobs import Jobs
 from .model import COUNTED
@@ -41,6 +41,8 @@ class Auditor(Books):
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
         self.fall_due()
+        for queue in self.queues.values():
+            busy.passes(queue, self.now)
         ended: list[str] = []
         for step in turn.steps:
             if isinstance(step.command, DeleteQueue):
@@ -87,7 +89,7 @@ class Auditor(Books):
             queue.credit = {}
             queue.benched = {}
             queue.counted = dict.fromkeys(COUNTED, 0)
-            queue.stalled_since = self.now
+            queue.stalled_since = queue.busy_since = self.now
             fair.forget_order(queue)
             for lease in queue.leases.values():
                 lease.consumer = None

@@ -34,6 +34,7 @@ class Message:
     __slots__ = (
         "attempts",
         "body",
+        "busy_then",
         "changes_then",
         "enqueued_ns",
         "expires_ns",
@@ -75,6 +76,7 @@ class Message:
         self.known = True
         self.stall_then = -1
         self.paused_then = (0, 0)  # the pause clocks of its queue and its key
+        self.busy_then = (0, 0)  # see busy.py
         self.headed = False
         self.changes_then = 0
         self.removals_then = -1
@@ -154,6 +156,7 @@ class Lane:
 
 class Key:
     __slots__ = (
+        "busy_parts",
         "changes",
         "cut_off",
         "epoch",
@@ -193,6 +196,7 @@ class Key:
         self.paused = False
         self.paused_ns = 0  # how long, in its queue's active time
         self.paused_since = 0
+        self.busy_parts = 0  # see busy.py
         # For fair.py.
         self.ready_lanes = 0
         self.sure_lanes = 0
@@ -305,6 +309,8 @@ class Queue:
         "apart",
         "batches",
         "benched",
+        "busy_ns",
+        "busy_since",
         "by_bytes",
         "connections",
         "consumers",
@@ -393,6 +399,8 @@ class Queue:
         self.keys_known: dict[bytes, tuple[int, int, bytes]] = {}
         self.stall_ns = 0
         self.stalled_since = now
+        self.busy_ns = 0  # see busy.py
+        self.busy_since = now
         self.ready_lanes: dict[Lane, None] = {}
         # The fair order; see fair.py.
         self.ring: dict[Key, None] = {}

@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from fila.core.effect import EVENT_ACKED, Event
+from fila.core.waits import Waits
 from fila.journal import files, versions
 from fila.journal.columns import events_batch
 from fila.journal.files import HotFile, Stream
 from fila.journal.schema import arrow_schema
 from fila.spark import compact as compacting
 from fila.spark.compact import compact, merges
+from fila.spark.delays import delays
 from fila.spark.doctor import FAILED, OK, WARNING, journal_checks
 from fila.spark.events import JournalMissing, Part, covering, list_parts, read_events
 from tests.core.turn import SECOND, START, id_of
@@ -195,3 +197,22 @@ def test_a_part_with_a_column_missing_says_which(spark, tmp_path: Path, capsys) 
     said = capsys.readouterr().err.strip()
     assert said.endswith("lacks enqueued_at: it is no whole part of a journal")
     assert len(said.splitlines()) == 1
+
+
+def test_a_journal_from_before_busy_consumers_were_told_apart_is_read(
+    spark, tmp_path: Path, capsys
+) -> None:
+    from fila.cli.main import main
+
+    wait = Waits(0, 0, 7_000_000, 3_000_000, 0)
+    event = Event(
+        START + SECOND, "delivered", "q", bytes(16), fairness_key=b"k",
+        since_ns=START + SECOND - 10_000_000, ready_ns=START + SECOND - 10_000_000, waits=wait,
+    )  # fmt: skip
+    (path,) = write(tmp_path, [event])
+    rewritten(path, 2, ("wait_busy_own_us", "wait_busy_others_us"))
+    (row,) = delays(read_events(spark, str(tmp_path))).collect()
+    assert (row.no_consumer_ms, row.busy_own_ms, row.mostly) == (7.0, 0.0, "no_consumer")
+    for words in (["journal", "tail"], ["journal", "stats"], ["pipeline", "delays", "--journal"]):
+        assert main([*words, str(tmp_path)]) == 0, capsys.readouterr().err
+    assert "no_consumer" in capsys.readouterr().out

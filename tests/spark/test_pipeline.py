@@ -83,7 +83,7 @@ def test_the_page_is_whole_and_loads_nothing(spark, root, tmp_path: Path) -> Non
     for picture in pictures:
         assert len(ElementTree.fromstring(picture)) > 5
     assert "polyline" in pictures[0] and "fair share" in page
-    assert 'class="turn"' in pictures[1] or 'class="no_consumer"' in pictures[1]
+    assert 'class="turn"' in pictures[1] or 'class="busy_' in pictures[1]
     assert 'class="p99"' in pictures[2]
     assert not re.search(r'(src|href)="', page)
 

@@ -18,7 +18,9 @@ PARTS: Final = {
     "retry": "a delay, until it was ready",
     "paused": "its queue or its key was paused",
     "throttled": "a bucket of its own was empty",
-    "no_consumer": "no consumer had credit",
+    "no_consumer": "no consumer was connected, or all were held",
+    "busy_own": "consumers were busy: with its own key's messages",
+    "busy_others": "consumers were busy: with other keys' messages",
     "own": "older messages of its own key stood before it",
     "turn": "other keys had their turns",
 }

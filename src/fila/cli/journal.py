@@ -15,7 +15,10 @@ from fila.cli.output import count_of, say, say_json, table
 from fila.distribution import install
 
 _POLL_S = 0.25
-_WAITS = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+_WAITS = (
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("busy_own", "busy_others"),
+)
 
 
 def add_parser(subparsers: Subparsers) -> None:

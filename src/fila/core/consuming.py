@@ -21,6 +21,7 @@ def consume(state: State, queue: Queue, command: Consume) -> Rejection | None:
     consumer = Consumer(command.consumer, queue, command.connection, prefetch, prefetch_bytes)
     queue.consumers[consumer.id] = consumer
     queue.connections[consumer.connection] = queue.connections.get(consumer.connection, 0) + 1
+    queue.attending += 1
     state.add_ready(queue, consumer)
     if state.journal:
         joined = Event(
@@ -42,6 +43,9 @@ def leave(state: State, queue: Queue, command: Leave) -> int:
         return 0
     if consumer.ready:
         queue.drop_ready(consumer, state.now)
+    if not consumer.held:
+        queue.attending -= 1
+        queue.watch(state.now)
     consumer.gone = True
     left = queue.connections[consumer.connection] - 1
     if left:
@@ -77,8 +81,10 @@ def hold(state: State, queue: Queue, command: Hold) -> int:
     if consumer is None or consumer.held == command.held:
         return 0
     consumer.held = command.held
+    queue.attending += -1 if command.held else 1
     if consumer.ready:
         queue.drop_ready(consumer, state.now)
     elif consumer.may_receive():
         state.add_ready(queue, consumer)
+    queue.watch(state.now)
     return 1

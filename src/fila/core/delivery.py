@@ -3,7 +3,9 @@
 Each delivered message gets the exact split of its wait. Time since it became ready is cut up by
 clocks that only move at state changes, so the split is O(1) and adds up to the nanosecond:
 
-    no consumer   the queue's stall clock ran
+    busy          nobody had credit although consumers were connected (`busy.py`): the part that
+                  fell to messages in flight of its own key, and of other keys
+    no consumer   the queue's stall clock ran otherwise: none was connected, or all were held
     throttled     it did not, and the lane stood parked on a bucket
     others' turn  neither, and the message headed its key's oldest lane: other keys were served
     paused        the queue's pauses, taken out of "no consumer", and the key's, out of what is left
@@ -105,6 +107,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     bytes_left = min(consumer.credit_bytes, state.settings.delivery_bytes)
     bytes_start = bytes_left
     ring = queue.ring
+    busy_ns = queue.busy.busy_ns  # somebody has credit: it stands still
+    integral = queue.busy.integral
+    loaded_ns = queue.loaded_ns
     by_bytes = ring.by_bytes
     entries: list[Entry] = []
     lanes: list[Lane] = []
@@ -114,7 +119,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     leased = queue.leased
     service = queue.service
     if now >= service.rolls_ns:
-        service.roll(now)
+        service.roll(now, queue.counters.delivered + queue.pending)
     mark = service.mark
     windows = state.windows
     pauses = queue.pauses
@@ -183,13 +188,17 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             continue
         passed_over = 0
         throttled_ns = lane.throttled_ns
+        held_ns = key.held_ns(integral)
         turn = active_ns - lane.head_active_ns
         freed = 0
         taken = 0
         lane_state = LANE_READY
         while True:
             entry = window.popleft()
-            message_key, stamp, _, _, _, since, stall_then, throttled_then, body = entry
+            (
+                message_key, stamp, _, _, _, since, stall_then, throttled_then, body, busy_then,
+                held_then,
+            ) = entry  # fmt: skip
             size = len(body)
             freed += size
             if size == 0:
@@ -200,12 +209,22 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 no_consumer = stall_ns - stall_then
                 throttled = throttled_ns - throttled_then
                 own = now - since - no_consumer - throttled - turn
-                wait = (0, throttled, no_consumer, own, turn, 0)
+                busy, held = busy_ns, held_ns
+                if since > loaded_ns:
+                    busy -= busy_then
+                    held -= held_then
+                if held > busy:
+                    held = busy  # fractions of a nanosecond
+                wait = (0, throttled, no_consumer - busy, own, turn, 0, held, busy - held)
             else:
                 no_consumer = stall_ns - lane.head_stall_ns
                 throttled = throttled_ns - lane.head_throttled_ns
                 own = now - stamp - no_consumer - throttled - turn
-                wait = (stamp - since, throttled, no_consumer, own, turn, 0)
+                busy = busy_ns - lane.head_busy_ns
+                held = min(held_ns - lane.head_held_ns, busy)
+                wait = (
+                    stamp - since, throttled, no_consumer - busy, own, turn, 0, held, busy - held,
+                )  # fmt: skip
             if ages:
                 expiries.waits_no_more(state, queue, entry)
             waits.append(new_tuple(Waits, wait))
@@ -233,6 +252,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             if head[STALL_NS] < 0:
                 lane.head_stall_ns = stall_ns
                 lane.head_throttled_ns = throttled_ns
+                lane.head_busy_ns = busy_ns
+                lane.head_held_ns = held_ns
                 if head[STAMP] > now:
                     lane_state = LANE_DELAYED
                     break
@@ -248,6 +269,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane.head_active_ns = active_ns
         lane.pending -= taken
         lane.leased += taken
+        key.hold(taken, integral)
         key.pending -= taken
         if by_bytes:
             deficit -= charge(ring, key, bytes_before - bytes_left)
@@ -257,7 +279,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         key.deficit = deficit
         visits += 1
         if key.mark != mark:
-            service.note(key)
+            service.note(key, key.served + key.pending + taken, now)
         key.served += taken
         want -= taken
         if not lane.touched:

@@ -13,9 +13,9 @@ from fila.core import rows
 from fila.core.rows import ID_AT as ID_AT  # where the id starts in a message key
 from fila.core.rows import STAMP_AT as STAMP_AT  # where the stamp starts, up to the id
 
-# (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body). An empty body
-# is in the store only.
-Entry = tuple[bytes, int, int, int, int, int, int, int, bytes]
+# (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body, busy_ns,
+# held_ns). An empty body is in the store only.
+Entry = tuple[bytes, int, int, int, int, int, int, int, bytes, int, int]
 KEY: Final = 0
 STAMP: Final = 1
 ATTEMPTS: Final = 2
@@ -25,30 +25,46 @@ SINCE_NS: Final = 5
 STALL_NS: Final = 6  # the queue's stall clock when the message became ready; -1: it had a delay
 THROTTLED_NS: Final = 7  # the lane's throttle clock at the same moment
 BODY: Final = 8
+BUSY_NS: Final = 9  # the queue's busy clock at the same moment (`busy.py`)
+HELD_NS: Final = 10  # its key's part of it
 
-ENTRY_BYTES: Final = 400  # what an entry costs in memory beside its body
+ENTRY_BYTES: Final = 464  # what an entry costs in memory beside its body
 
 
 def entry_of(key: bytes, value: bytes) -> Entry:
     """The pending message a stored row tells of."""
-    version, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns = (
+    if value[0] != rows.MESSAGE_VERSION:
+        value = rows.message_row(value)
+    _, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, busy_ns, held_ns = (
         rows.MESSAGE_HEAD.unpack_from(value)
     )
-    if version != 1:
-        raise rows.CorruptRowError(
-            f"a stored message has version {version}; this Fila reads version 1"
-        )
     stamp = int.from_bytes(key[STAMP_AT:ID_AT], "big")
     body = value[rows.MESSAGE_HEAD_BYTES :]
-    return (key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body)
+    return (
+        key, stamp, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body, busy_ns,
+        held_ns,
+    )  # fmt: skip
 
 
 def row_of(entry: Entry) -> bytes:
     """The stored value of a pending message."""
-    _, _, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns, body = entry
+    (
+        _,
+        _,
+        attempts,
+        weight,
+        enqueued_ns,
+        since_ns,
+        stall_ns,
+        throttled_ns,
+        body,
+        busy_ns,
+        held_ns,
+    ) = entry
     head = rows.MESSAGE_HEAD.pack(
-        1, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns
-    )
+        rows.MESSAGE_VERSION, attempts, weight, enqueued_ns, since_ns, stall_ns, throttled_ns,
+        busy_ns, held_ns,
+    )  # fmt: skip
     return head + body
 
 
@@ -76,17 +92,19 @@ def ready_ns(entry: Entry) -> int:
 
 
 def with_body(entry: Entry, body: bytes) -> Entry:
-    return (*entry[:BODY], body)
+    return (*entry[:BODY], body, entry[BUSY_NS], entry[HELD_NS])
 
 
 def without_body(entry: Entry) -> Entry:
     """The same message with its body left to the store."""
-    return (*entry[:BODY], b"")
+    return (*entry[:BODY], b"", entry[BUSY_NS], entry[HELD_NS])
 
 
-def waiting_anew(entry: Entry, since_ns: int, stall_ns: int, throttled_ns: int) -> Entry:
+def waiting_anew(
+    entry: Entry, since_ns: int, stall_ns: int, throttled_ns: int, busy_ns: int, held_ns: int
+) -> Entry:
     """The same message, whose waiting starts now."""
-    return (*entry[:SINCE_NS], since_ns, stall_ns, throttled_ns, entry[BODY])
+    return (*entry[:SINCE_NS], since_ns, stall_ns, throttled_ns, entry[BODY], busy_ns, held_ns)
 
 
 # --- the key of a message

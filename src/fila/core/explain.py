@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fila.core import rejection, wording
 from fila.core.byte_cost import cost_of, quantum_of
+from fila.core.due import due
 from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
 from fila.core.fairness import FairnessKey
 from fila.core.forecast import RECENT_NS, forecast
@@ -23,7 +24,10 @@ from fila.core.service import Served
 from fila.core.state import State
 from fila.core.stats import key_stats
 from fila.core.waiting import (
+    CAUSE_BUSY,
+    CAUSE_OWN,
     CAUSE_THROTTLED,
+    CAUSE_TURN,
     Waiting,
     cause_of,
     find,
@@ -31,6 +35,7 @@ from fila.core.waiting import (
     parts_of,
     short_bucket,
 )
+from fila.core.waits import Waits
 
 Document = dict[str, Any]
 Explaining = Generator[int, None, Document | Rejection]
@@ -41,6 +46,7 @@ KEYS_MAX: Final = 1_000
 STEP_KEYS: Final = 512  # looked at in one step
 TOLD_KEYS: Final = 32  # told of in one step
 KEY_ITEMS: Final = 8  # to tell of a key costs as much as to look at so many
+_CONTENDED: Final = (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN)
 
 
 def explain(
@@ -176,7 +182,7 @@ def about_key(state: State, queue: Queue, name: bytes, recent: Served | None = N
         else {
             name: waited // MS
             for name, waited in zip(
-                ("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+                Waits._fields,
                 meter.reading()[1:],
                 strict=True,
             )
@@ -287,6 +293,7 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
         }
     shared = bucket.name if bucket is not None and cause == CAUSE_THROTTLED else None
     document["served_meanwhile"] = _served(state, queue, lane.key.name, since_ns, shared)
+    document["due"] = _due(state, waiting, waits) if cause in _CONTENDED else None
     document["eta_ms"] = None if found.eta_ns is None else round(found.eta_ns / MS, 3)
     document["eta_because"] = found.because
     document["ring"] = {
@@ -298,6 +305,24 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
     document["changes"] = wording.changes(document, lane, found)
     document["sentence"] = wording.of_message(document)
     return document
+
+
+def _due(state: State, waiting: Waiting, waits: Waits) -> Document:
+    """What its key is due, and what it held while the message waited for busy consumers."""
+    queue = waiting.lane.queue
+    found = due(state, queue, waiting.lane.key)
+    busy_ns = waits.busy_own + waits.busy_others
+    return {
+        "share": round(found.share, 6),
+        "held": round(waits.busy_own / busy_ns, 6) if busy_ns else None,
+        "sends_per_second": _rate(found.sends),
+        "all_send_per_second": _rate(found.all_send),
+        "reason": found.reason,
+    }
+
+
+def _rate(per_second: float | None) -> float | None:
+    return None if per_second is None else round(per_second, 3)
 
 
 def _served(

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from fila.core.busy import FRACTION
 from fila.core.service import Counted
 
 if TYPE_CHECKING:
@@ -37,9 +38,13 @@ class FairnessKey(Counted):
         "deficit",
         "entitled",
         "granted",
+        "held_clock",
+        "held_then",
         "joined",
+        "joined_had",
         "lane",
         "lanes",
+        "leased",
         "meter",
         "number",
         "others",
@@ -62,10 +67,15 @@ class FairnessKey(Counted):
         self.owes_until = 0.0  # when others have had as much, by the ring's clock
         self.bytes = 0  # delivered
         self.pending = 0
+        self.leased = 0  # in flight
+        # Its part of the queue's busy time, and the integral when it was counted (`busy.py`).
+        self.held_clock = 0
+        self.held_then = 0
         self.active = False  # stands in the ring
         # Messages it was entitled to by weight while it stood in the ring, up to its last joining.
         self.entitled = 0.0
         self.joined = 0.0  # the ring's clock at that moment
+        self.joined_had = 0  # and what had been delivered of it
         self.meter: Meter | None = None  # made when somebody measures
         self.pause: Pause | None = None
         self.before: FairnessKey | None = None
@@ -78,6 +88,16 @@ class FairnessKey(Counted):
         self.others = NO_OTHERS
         self.serial = 0
         self.stale = 0  # entries that do not count
+
+    def hold(self, change: int, integral: int) -> None:
+        """So many more of its messages are in flight from now on."""
+        self.held_clock += self.leased * (integral - self.held_then)
+        self.held_then = integral
+        self.leased += change
+
+    def held_ns(self, integral: int) -> int:
+        """Busy time that fell to its own messages in flight."""
+        return (self.held_clock + self.leased * (integral - self.held_then)) >> FRACTION
 
     def add_lane(self, lane: Lane, active_ns: int) -> None:
         """A lane may go now. `active_ns` is the queue's clock of unstalled time."""
@@ -221,6 +241,7 @@ class Ring:
                 key.deficit = -math.ceil((key.owes_until - self.clock) * key.weight)
             key.owes_until = 0.0
         key.joined = self.clock
+        key.joined_had = key.served
         self.keys += 1
         self.weight += key.weight
 
@@ -251,6 +272,7 @@ class Ring:
         if key.active:
             key.entitled = self.entitled(key)
             key.joined = self.clock
+            key.joined_had = key.served
             self.weight += weight - key.weight
         key.weight = weight
 

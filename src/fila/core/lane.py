@@ -64,6 +64,8 @@ class Lane(Sleeper):
         "delivered",
         "forgotten",
         "head_active_ns",
+        "head_busy_ns",
+        "head_held_ns",
         "head_stall_ns",
         "head_throttled_ns",
         "horizon",
@@ -129,6 +131,8 @@ class Lane(Sleeper):
         self.parked_since = 0  # active time
         self.head_stall_ns = 0  # when the head became head; kept only for a head with a delay
         self.head_throttled_ns = 0
+        self.head_busy_ns = 0
+        self.head_held_ns = 0
         # Active time when the head became its key's next, moved on by what it lost since.
         self.head_active_ns = 0
         self.lost_since = 0  # active time since when another lane is its key's next

@@ -108,6 +108,7 @@ def end_lease(state: State, batch: LeaseBatch, lease: Lease) -> None:
 def forget(state: State, batch: LeaseBatch) -> None:
     """Nothing is leased under this name any more."""
     del batch.queue.lease_batches[batch.name]
+    batch.queue.watch(state.now)
     delete_row(state, batch)
 
 

@@ -136,7 +136,7 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
     group.queues.sort(key=lambda queue: queue.number)
     lanes: dict[tuple[int, int], Lane] = {}
     for queue in group.queues:
-        queue.stalled_since = state.now
+        queue.stalled_since = queue.loaded_ns = state.now
         pausing.load_pauses(state, queue)
         _load_lanes(state, queue, lanes)
     _load_ledger(group, lanes, ledger)
@@ -144,6 +144,8 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
         _load_leases(state, queue, lanes)
         _load_batches(state, queue)
         aging.load(state, queue)
+    for queue in group.queues:
+        queue.watch(state.now)
     for lane in lanes.values():
         _load_head(state, lane)
 
@@ -208,9 +210,11 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             lane = lanes.get((queue.number, lane_number_of(key)))
             if stored is None or lane is None:
                 continue  # finished already: a message row that exists is the truth
+            stored = rows.message_row(stored)
             size = len(stored) - rows.MESSAGE_HEAD_BYTES
             queue.leased[id_of(key)] = (lease, lane, key, size)
             lane.leased += 1
+            lane.key.leased += 1
             if queue.aging is None and ttl.is_told(stored, rows.MESSAGE_HEAD_BYTES):
                 queue.aging = Aging(queue)
             lane.delivered = max(lane.delivered, key)

@@ -22,12 +22,13 @@ def measure(delivery: Delivery) -> None:
     counts = total.latency_counts
     now = delivery.leased_ns
     latency_ns = retries = throttles = stalls = owns = turns = pauses = limited = 0
+    held_own = held_others = 0
     for entry, lane, wait in zip(delivery.entries, delivery.lanes, delivery.waits, strict=True):
         key = lane.key
         meter = key.meter
         if meter is None:
             meter = key.meter = Meter()
-        retry, throttled, no_consumer, own, turn, paused = wait
+        retry, throttled, no_consumer, own, turn, paused, busy_own, busy_others = wait
         meter.delivered += 1
         # Most messages wait for one or two things: looking is cheaper than adding nothing.
         if own:
@@ -49,6 +50,12 @@ def measure(delivery: Delivery) -> None:
         if paused:
             meter.paused += paused
             pauses += paused
+        if busy_own:
+            meter.busy_own += busy_own
+            held_own += busy_own
+        if busy_others:
+            meter.busy_others += busy_others
+            held_others += busy_others
         took = now - entry[ENQUEUED_NS]
         latency_ns += took
         counts[bisect_left(LATENCY_BOUNDS_NS, took)] += 1
@@ -60,5 +67,7 @@ def measure(delivery: Delivery) -> None:
     waits.own += owns
     waits.turn += turns
     waits.paused += pauses
+    waits.busy_own += held_own
+    waits.busy_others += held_others
     total.limited += limited
     total.latency_ns += latency_ns

@@ -24,15 +24,18 @@ LATENCY_BOUNDS_NS: Final = [
 # Upper bounds of the time a hook takes per message.
 HOOK_BOUNDS_US: Final = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0]
 
-# (delivered, retry, throttled, no consumer, own, turn, paused): messages, then ns by cause.
-Reading = tuple[int, int, int, int, int, int, int]
-NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0, 0)
+# (delivered, retry, throttled, no consumer, own, turn, paused, busy own, busy others): messages,
+# then ns by cause.
+Reading = tuple[int, int, int, int, int, int, int, int, int]
+NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Meter:
     """One fairness key's delivered messages, and what they waited for."""
 
     __slots__ = (
+        "busy_others",
+        "busy_own",
         "delivered",
         "no_consumer",
         "own",
@@ -50,6 +53,8 @@ class Meter:
         self.own = 0
         self.turn = 0
         self.paused = 0
+        self.busy_own = 0
+        self.busy_others = 0
 
     def reading(self) -> Reading:
         return (
@@ -60,6 +65,8 @@ class Meter:
             self.own,
             self.turn,
             self.paused,
+            self.busy_own,
+            self.busy_others,
         )
 
 

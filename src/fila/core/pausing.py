@@ -49,6 +49,7 @@ def pause_queue(state: State, queue: Queue, command: PauseQueue) -> int | Reject
         queue.benched = queue.ready
         queue.ready = OrderedDict()
         queue.stalled_since = state.now
+    queue.watch(state.now)
     return 1
 
 
@@ -64,6 +65,7 @@ def resume_queue(state: State, queue: Queue, command: ResumeQueue) -> int:
     if queue.ready:
         queue.stall_ns += state.now - queue.stalled_since
         state.touch_queue(queue)
+    queue.watch(state.now)
     _tell(state, effect.EVENT_QUEUE_RESUMED, queue, b"", command.who, "")
     return 1
 

@@ -42,7 +42,7 @@ def store(
     if delay_ms > 0:
         stamp = now + delay_ms * MS
         stall_ns = -1
-        throttled_ns = 0
+        throttled_ns = busy_ns = held_ns = 0
         if state.journal:
             if lane.later is None:
                 lane.later = Later(state.times)
@@ -53,14 +53,22 @@ def store(
         lane.tail = stamp
         stall_ns = queue.stall_at(now)
         throttled_ns = lane.throttled_ns if lane.state != LANE_PARKED else lane.throttled_at(now)
+        busy = queue.busy
+        busy_ns = busy.busy_at(now)
+        held_ns = lane.key.held_ns(busy.integral_at(now))
     # Row and entry are made here, laid out as `rows.py` and `entry.py` say: it is done for every
     # message.
     key = rows.MESSAGE_KEY.pack(queue.number, lane.number, stamp, id)
-    head = rows.MESSAGE_HEAD.pack(1, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns)
+    head = rows.MESSAGE_HEAD.pack(
+        2, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns, busy_ns, held_ns
+    )
     group = queue.group
     ops = group.ops if group.dirty else state.ops(group)
     ops.append((PUT_MESSAGE, key, head + body))
-    entry = (key, stamp, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns, body)
+    entry = (
+        key, stamp, attempts, weight, enqueued_ns, now, stall_ns, throttled_ns, body, busy_ns,
+        held_ns,
+    )  # fmt: skip
     add_pending(state, lane, entry)
     return entry
 
@@ -165,7 +173,7 @@ def complete(state: State, entry: Entry) -> Entry:
         value = state.reader.get(rows.MESSAGES, key)
         if value is None:
             raise missing("a message", rows.MESSAGES, key)
-        body = value[rows.MESSAGE_HEAD_BYTES :]
+        body = rows.message_row(value)[rows.MESSAGE_HEAD_BYTES :]
     return with_body(entry, body)
 
 

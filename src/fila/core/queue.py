@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
+from fila.core.busy import Busy
 from fila.core.deadline import Sleeper
 from fila.core.fairness import FairnessKey, Ring
 from fila.core.heads import Heads
@@ -110,7 +111,9 @@ class Aging(Sleeper):
 class Queue(Sleeper):
     __slots__ = (
         "aging",
+        "attending",
         "benched",
+        "busy",
         "connections",
         "consumers",
         "counters",
@@ -128,6 +131,7 @@ class Queue(Sleeper):
         "lease_batches",
         "leased",
         "leases",
+        "loaded_ns",
         "max_attempts",
         "meter",
         "name",
@@ -178,6 +182,7 @@ class Queue(Sleeper):
         self.next_lease = 1
         self.next_lane = 1
         self.consumers: dict[str, Consumer] = {}
+        self.attending = 0  # consumers that are not held
         self.connections: dict[int, int] = {}  # how many consumers each connection has here
         # By connection: those that left and still hold messages.
         self.departed: dict[int, dict[Consumer, None]] = {}
@@ -188,6 +193,8 @@ class Queue(Sleeper):
         # from the start.
         self.stall_ns = 0
         self.stalled_since = now
+        self.busy = Busy(now)
+        self.loaded_ns = now  # what was stored up to then knows nothing of the busy clock
         self.counters = Counters()
         self.meter: QueueMeter | None = None  # made when somebody measures
         self.lease_batches: dict[str, LeaseBatch] = {}  # filling and open ones
@@ -216,6 +223,8 @@ class Queue(Sleeper):
             return
         if not self.ready:
             self.stall_ns += now - self.stalled_since
+            if self.busy.held:
+                self.busy.count(0, now)
         self.ready[consumer] = None
 
     def drop_ready(self, consumer: Consumer, now: int) -> None:
@@ -226,3 +235,9 @@ class Queue(Sleeper):
         del self.ready[consumer]
         if not self.ready:
             self.stalled_since = now
+            self.watch(now)
+
+    def watch(self, now: int) -> None:
+        """What is in flight has changed, or who attends to it, or that somebody has credit."""
+        busy = (self.attending or self.lease_batches) and not self.ready and self.pause is None
+        self.busy.count(len(self.leased) if busy else 0, now)

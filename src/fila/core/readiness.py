@@ -25,6 +25,8 @@ def make_ready(state: State, lane: Lane) -> None:
         # Its head is ready from this moment on.
         lane.head_stall_ns = state.now - active_ns
         lane.head_throttled_ns = lane.throttled_ns
+        lane.head_busy_ns = queue.busy.busy_at(state.now)
+        lane.head_held_ns = key.held_ns(queue.busy.integral_at(state.now))
         lane.head_active_ns = lane.lost_since = active_ns
     was_parked = lane.state == LANE_PARKED
     if key.pause is not None:
@@ -211,6 +213,8 @@ def new_head(state: State, lane: Lane) -> None:
     stall_ns = queue.stall_at(now)
     lane.head_stall_ns = stall_ns
     lane.head_throttled_ns = lane.throttled_at(now)
+    lane.head_busy_ns = queue.busy.busy_at(now)
+    lane.head_held_ns = lane.key.held_ns(queue.busy.integral_at(now))
     lane.head_active_ns = lane.lost_since = now - stall_ns
     future = lane.head_has_delay() and lane.head_stamp() > now
     if lane.state == LANE_READY:

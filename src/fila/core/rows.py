@@ -20,8 +20,10 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     auth      API keys and ACLs (unreachable from config and hooks)
     default   'format'                                     → u32 FORMAT_VERSION
 
-    message   u8 1 · attempts u32 · weight u32 · enqueued_ns u64 · since_ns u64
-              · stall_ns i64 · throttled_ns i64 · body (map headers, bytes payload, as on the wire)
+    message   u8 2 · attempts u32 · weight u32 · enqueued_ns u64 · since_ns u64
+              · stall_ns i64 · throttled_ns i64 · busy_ns i64 · held_ns i64
+              · body (map headers, bytes payload, as on the wire)
+              (version 1: without busy_ns and held_ns)
     lease     u8 1 · expires_ns u64 · leased_ns u64 · len16 consumer
               · (lane u64 · stamp u64 · id 16)*
     queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
@@ -90,8 +92,10 @@ QUEUE_PREFIXES: Final = (
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
 LAST_ID: Final = b"\xff" * 16
-MESSAGE_HEAD: Final = struct.Struct(">BIIQQqq")
-MESSAGE_HEAD_BYTES: Final = 41
+MESSAGE_HEAD: Final = struct.Struct(">BIIQQqqqq")
+MESSAGE_HEAD_BYTES: Final = 57
+MESSAGE_VERSION: Final = 2
+_MESSAGE_1_BYTES: Final = 41  # of a head of version 1
 ID_AT: Final = 20  # where the id starts in a message key
 LANE_AT: Final = 4  # where lane · stamp · id starts in a message key
 STAMP_AT: Final = 12  # where the stamp starts in a message key
@@ -168,6 +172,18 @@ class LedgerRow(NamedTuple):
     now_ns: int
     clocks: list[tuple[int, int]]  # queue number, stall_ns
     lanes: list[tuple[int, int, int, int, int, int, int]]
+
+
+def message_row(value: bytes) -> bytes:
+    """A stored message as this version writes it."""
+    if value[0] == MESSAGE_VERSION:
+        return value
+    if value[0] != 1 or len(value) < _MESSAGE_1_BYTES:
+        raise CorruptRowError(
+            f"a stored message has version {value[0]}; this Fila reads versions 1 and 2"
+        )
+    head = value[1:_MESSAGE_1_BYTES]
+    return b"".join([b"\2", head, bytes(16), value[_MESSAGE_1_BYTES:]])
 
 
 def queue_prefix(queue: int) -> bytes:
@@ -426,7 +442,7 @@ def read_quarantine(value: bytes) -> tuple[int, str]:
 
 def check_message(value: bytes) -> None:
     """Whether a message record can be read."""
-    check_version(MESSAGE_HEAD.unpack_from(value)[0], "message")
+    MESSAGE_HEAD.unpack_from(message_row(value))
 
 
 def read_bytes16(value: bytes, at: int) -> tuple[bytes, int]:

@@ -14,17 +14,46 @@ from typing import Final, NamedTuple
 SLOT_NS: Final = 1_000_000_000
 SLOTS_MAX: Final = 40
 KEYS_PER_SLOT: Final = 64
+LOOKS_NS: Final = 5 * SLOT_NS  # between two looks at what had come
+
+
+class Had(NamedTuple):
+    """How many messages had come by two moments, counted by what was delivered and what waits."""
+
+    before_ns: int
+    before: int
+    last_ns: int
+    last: int
+
+    def look(self, count: int, now: int) -> Had:
+        """The same with another look, if the last one was long enough ago."""
+        if self.last_ns == 0:
+            return Had(now, count, now, count)
+        if now - self.last_ns < LOOKS_NS:
+            return self
+        return Had(self.last_ns, self.last, now, count)
+
+    def per_second(self, count: int, now: int) -> float | None:
+        """How many come in a second, by now; None: not known yet."""
+        passed = now - self.before_ns
+        if self.before_ns == 0 or passed < SLOT_NS:
+            return None
+        return max(count - self.before, 0) * SLOT_NS / passed
+
+
+NEVER: Final = Had(0, 0, 0, 0)
 
 
 class Counted:
     """What of a fairness key is counted here."""
 
-    __slots__ = ("mark", "name", "served")
+    __slots__ = ("had", "mark", "name", "served")
 
     def __init__(self, name: bytes) -> None:
         self.name = name
         self.served = 0  # messages delivered since the broker started
         self.mark = 0  # the slot in which it was last seen to be served
+        self.had = NEVER
 
 
 class Slot(NamedTuple):
@@ -49,21 +78,26 @@ class Served(NamedTuple):
 
 
 class Service:
-    __slots__ = ("_begin_ns", "_first", "_gone", "_gone_served", "_slots", "mark", "rolls_ns")
+    __slots__ = (
+        "_begin_ns", "_first", "_gone", "_gone_served", "_slots", "had", "mark", "rolls_ns",
+    )  # fmt: skip
 
     def __init__(self, now: int) -> None:
         self._begin_ns = now
         self.rolls_ns = now + SLOT_NS
         self.mark = 1
+        self.had = NEVER  # of the whole queue
         self._first: dict[Counted, int] = {}
         # Of keys that were forgotten since the slot began: the busiest, and of all of them the sum.
         self._gone: dict[bytes, int] = {}
         self._gone_served = 0
         self._slots: list[Slot] = []  # the oldest first
 
-    def note(self, key: Counted) -> None:
-        """The key is served for the first time in this slot; its count does not show it yet."""
+    def note(self, key: Counted, count: int, now: int) -> None:
+        """The key is served for the first time in this slot; its count does not show it yet. So
+        many messages of it had come."""
         key.mark = self.mark
+        key.had = key.had.look(count, now)
         self._first[key] = key.served
 
     def forget(self, key: Counted) -> None:
@@ -76,9 +110,10 @@ class Service:
             if len(self._gone) > 4 * KEYS_PER_SLOT:
                 self._gone = _busiest(self._gone)
 
-    def roll(self, now: int) -> None:
+    def roll(self, now: int, count: int) -> None:
         """Close the slot under way and begin another. Called by the first delivery after its end,
-        so whatever the slot counts fell into its length."""
+        so whatever the slot counts fell into its length. So many messages had come."""
+        self.had = self.had.look(count, now)
         slot = self._current(now)
         if slot.served:
             self._slots.append(slot)

@@ -215,7 +215,11 @@ def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes, entry: Entry)
     """The message is pending again where it was; only its wait starts again."""
     del queue.leased[id_of(key)]
     now = state.now
-    entry = waiting_anew(entry, now, queue.stall_at(now), lane.throttled_at(now))
+    busy = queue.busy
+    held_ns = lane.key.held_ns(busy.integral_at(now))
+    entry = waiting_anew(
+        entry, now, queue.stall_at(now), lane.throttled_at(now), busy.busy_at(now), held_ns
+    )
     state.ops(queue.group).append((PUT_MESSAGE, key, row_of(entry)))
     was_active = lane.key.active
     add_pending(state, lane, entry)
@@ -228,6 +232,10 @@ def _hand_back(state: State, queue: Queue, lane: Lane, key: bytes, entry: Entry)
 
 def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> None:
     """One message of a lease is finished: its credit returns, and an emptied lease goes."""
+    busy = queue.busy
+    if busy.held:
+        queue.watch(state.now)
+    lane.key.hold(-1, busy.integral)
     lane.leased -= 1
     if lane.leased == 0 and lane.pending == 0:
         state.rest(lane)

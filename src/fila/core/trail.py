@@ -118,7 +118,7 @@ class Trail:
     ) -> None:
         """The run of visits is over: these are the messages that they took."""
         start = len(self.delivered_keys)
-        _, _, attempts, weights, enqueued_ns, since_ns, stalls_ns, _, bodies = zip(
+        _, _, attempts, weights, enqueued_ns, since_ns, stalls_ns, _, bodies, _, _ = zip(
             *entries, strict=True
         )
         self.delivered_keys += keys

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from fila.core import rows
 from fila.core.bucket import Bucket
 from fila.core.entry import (
+    BUSY_NS,
+    HELD_NS,
     SINCE_NS,
     STALL_NS,
     STAMP,
@@ -38,6 +40,7 @@ _PAGE_BYTES: Final = 1 << 20
 CAUSE_PAUSED: Final = "paused"
 CAUSE_RETRY: Final = "retry"
 CAUSE_NO_CONSUMER: Final = "no_consumer"
+CAUSE_BUSY: Final = "busy"  # of the parts: busy_own and busy_others
 CAUSE_THROTTLED: Final = "throttled"
 CAUSE_OWN: Final = "own"
 CAUSE_TURN: Final = "turn"
@@ -110,20 +113,29 @@ def parts_of(waiting: Waiting, now: int) -> Waits:
     stall_then = entry[STALL_NS]
     if stall_then < 0 and stamp > now:
         return Waits(now - since_ns, 0, 0, 0, 0)
-    retry = throttled = no_consumer = turn = 0
+    busy_ns = queue.busy.busy_at(now)
+    held_ns = lane.key.held_ns(queue.busy.integral_at(now))
+    retry = throttled = no_consumer = turn = busy = held = 0
     if stall_then >= 0:
         no_consumer = stall_ns - stall_then
         throttled = lane.throttled_at(now) - entry[THROTTLED_NS]
+        busy, held = busy_ns, held_ns
+        if since_ns > queue.loaded_ns:
+            busy -= entry[BUSY_NS]
+            held -= entry[HELD_NS]
     else:
         retry = stamp - since_ns
         if ahead == 0:
             no_consumer = stall_ns - lane.head_stall_ns
             throttled = lane.throttled_at(now) - lane.head_throttled_ns
+            busy = busy_ns - lane.head_busy_ns
+            held = held_ns - lane.head_held_ns
     if ahead == 0:
         until = now - stall_ns if lane.key.lane is lane else lane.lost_since
         turn = until - lane.head_active_ns
     own = now - since_ns - retry - no_consumer - throttled - turn
-    waits = Waits(retry, throttled, no_consumer, own, turn)
+    held = min(held, busy)  # fractions of a nanosecond
+    waits = Waits(retry, throttled, no_consumer - busy, own, turn, 0, held, busy - held)
     return _without_pauses(waiting, waits, now, now - stall_ns)
 
 
@@ -136,7 +148,7 @@ def cause_of(waiting: Waiting, now: int) -> str:
     if lane.state == LANE_DELAYED or (had_delay(entry) and entry[STAMP] > now):
         return CAUSE_RETRY
     if not queue.ready:
-        return CAUSE_NO_CONSUMER
+        return CAUSE_BUSY if queue.busy.held else CAUSE_NO_CONSUMER
     if short_bucket(lane, now) is not None:
         return CAUSE_THROTTLED
     return CAUSE_OWN if ahead else CAUSE_TURN

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fila.core.due import REASON_CAPACITY, REASON_OTHERS, REASON_OVER_SHARE
 from fila.core.forecast import Forecast, reweighted
 from fila.core.lane import Lane
 from fila.core.waiting import (
+    CAUSE_BUSY,
     CAUSE_NO_CONSUMER,
     CAUSE_OWN,
     CAUSE_PAUSED,
@@ -49,7 +51,7 @@ def of_message(document: Document) -> str:
     waited = duration(document["age_ns"] / _NS_PER_MS)
     which = "The next message" if message["ahead"] == 0 else f"Message {message['id']}"
     return f'{which} of "{key}" in "{document["queue"]}" has waited {waited}. ' + " ".join(
-        [_cause(document), _eta(document)]
+        [_cause(document), *_why(document), _eta(document)]
     )
 
 
@@ -88,7 +90,8 @@ def of_queue(document: Document) -> str:
 _FOR: Final = {
     CAUSE_PAUSED: "because it is paused",
     CAUSE_RETRY: "for the delay of a retry",
-    CAUSE_NO_CONSUMER: "for a consumer with credit",
+    CAUSE_NO_CONSUMER: "for a consumer",
+    CAUSE_BUSY: "for busy consumers",
     CAUSE_THROTTLED: "for a token of its bucket",
     CAUSE_OWN: "behind its own backlog",
     CAUSE_TURN: "for its turn",
@@ -109,10 +112,14 @@ def _cause(document: Document) -> str:
     if cause == CAUSE_NO_CONSUMER:
         if document["consumers"] == 0:
             return "Nobody consumes the queue."
+        return "Its consumers are held: their clients do not read."
+    if cause == CAUSE_BUSY:
         consumers = document["consumers"]
-        who = "Its one consumer has no" if consumers == 1 else f"None of {consumers} consumers has"
         held = document["in_flight"]
         are = "message is" if held == 1 else "messages are"
+        if consumers == 0:
+            return f"{held} {are} in flight in open batches, and nobody asks for more."
+        who = "Its one consumer has no" if consumers == 1 else f"None of {consumers} consumers has"
         return f"{who} credit: {held} {are} in flight and not yet acknowledged."
     if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
@@ -133,6 +140,34 @@ def _cause(document: Document) -> str:
     if others:
         return f"Of {served['messages']} messages delivered meanwhile {_most(served)}."
     return "It is next."
+
+
+def _why(document: Document) -> list[str]:
+    """Set against what its key is due."""
+    due = document["due"]
+    if due is None:
+        return []
+    share = f"{due['share']:.0%}"
+    held = due["held"]
+    meanwhile = "" if held is None else f" and its messages held {held:.0%} of the consumers' time"
+    reason = due["reason"]
+    if reason == REASON_OTHERS:
+        return [
+            f"Others got more than their share: {share} is due to this key{meanwhile}. That must "
+            "not happen; please report it."
+        ]
+    if due["sends_per_second"] is None or due["all_send_per_second"] is None:
+        sends = "it has more waiting" if reason == REASON_OVER_SHARE else "all have much waiting"
+    else:
+        sends = f"it sends {_few(due['sends_per_second'])} of {_few(due['all_send_per_second'])}/s"
+    if reason == REASON_OVER_SHARE:
+        return [f"It sends more than its share: {share} is due to it, {sends}{meanwhile}."]
+    assert reason == REASON_CAPACITY
+    return [f"It keeps to its share ({share} is due to it, {sends}): capacity is too little."]
+
+
+def _few(rate: float) -> str:
+    return f"{rate:.3g}" if rate < 1000 else f"{rate:,.0f}"
 
 
 def _most(served: Document) -> str:
@@ -168,12 +203,8 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
         text = "a shorter delay from on_failure or from the producer"
         made.append(_change("shorter_delay", text, None, None))
     if cause == CAUSE_NO_CONSUMER:
-        if document["consumers"] == 0:
-            text = "a consumer"
-            made.append(_change("add_consumer", text, f"fila consume {queue}", None))
-        else:
-            text = "more consumers, a larger prefetch, or acknowledging sooner"
-            made.append(_change("add_consumer", text, None, half))
+        text = "a consumer" if document["consumers"] == 0 else "a consumer that reads"
+        made.append(_change("add_consumer", text, f"fila consume {queue}", None))
     if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
         rate, burst = max(bucket["rate"] * 2, 1.0), max(bucket["burst"], 1.0)
@@ -185,14 +216,16 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
                 half,
             )
         )
-    if cause in (CAUSE_OWN, CAUSE_TURN) and lane.queue.ring.keys > 1:
+    if cause in (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN) and lane.queue.ring.keys > 1:
         rate = reweighted(lane, found, 2)
         ahead = document["message"]["ahead"]
         eta = round((ahead + 1) * 1_000 / rate, 3) if rate > 0 else None
         text = f"weight {2 * lane.key.weight} instead of {lane.key.weight} for the key"
         made.append(_change("raise_weight", text, None, eta))
-    if cause in (CAUSE_OWN, CAUSE_TURN):
-        made.append(_change("add_consumer", "twice the consumers, if they are busy", None, half))
+    consumers = document["consumers"]
+    if cause in (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN) and consumers:
+        eta = None if eta_ms is None else round(eta_ms * consumers / (consumers + 1), 3)
+        made.append(_change("add_consumer", "one more consumer like the others", None, eta))
     return made
 
 

@@ -15,7 +15,7 @@ from fila.core.browse import BROWSE_ALL, BROWSE_DELAYED, BROWSE_LEASED, BROWSE_R
 from fila.core.effect import BatchLeased
 from fila.core.entry import KEY, row_of
 from fila.core.rejection import INVALID_CONFIG_VALUE, Rejection
-from fila.core.rows import MESSAGE_HEAD_BYTES, CorruptRowError, LaneRow
+from fila.core.rows import MESSAGE_HEAD_BYTES, MESSAGE_VERSION, LaneRow, message_row
 from fila.distribution import requirement
 from fila.wire.message import decode_headers, payload_of
 
@@ -34,7 +34,8 @@ _DIGITS_AT: Final = [at for at in range(_ID_TEXT_BYTES) if at not in (8, 13, 18,
 _KEY_FIELDS: Final = [("queue", ">u4"), ("lane", ">u8"), ("stamp", ">u8"), ("id", "u1", 16)]
 _HEAD_FIELDS: Final = [
     ("version", "u1"), ("attempts", ">u4"), ("weight", ">u4"), ("enqueued_ns", ">i8"),
-    ("since_ns", ">i8"), ("stall_ns", ">i8"), ("throttled_ns", ">i8"), ("headers", ">u2"),
+    ("since_ns", ">i8"), ("stall_ns", ">i8"), ("throttled_ns", ">i8"), ("busy_ns", ">i8"),
+    ("held_ns", ">i8"), ("headers", ">u2"),
 ]  # fmt: skip
 
 _BODY: Final = ("payload", "headers")
@@ -64,7 +65,7 @@ def preload() -> Rejection | None:
     fault = unavailable()
     if fault is None:
         # A message with a header and one without, of a lane with a throttle key.
-        head = b"\1" + bytes(MESSAGE_HEAD_BYTES - 1)
+        head = b"\2" + bytes(MESSAGE_HEAD_BYTES - 1)
         values = (head + b"\0\1\0\1k\0\1v\0\0\0\1x", head + b"\0\0\0\0\0\1x")
         rows = [(bytes(36), value) for value in values]
         lane = LaneRow(1, 0, 0, 0, 0, b"key", (b"throttle",))
@@ -140,11 +141,11 @@ class _Columns:
         self._np = np
         self._pa = pa
         self._values = [value for _, value in rows]
+        if any(value[0] != MESSAGE_VERSION for value in self._values):
+            self._values = [message_row(value) for value in self._values]
         self.keys = np.frombuffer(b"".join([key for key, _ in rows]), _KEY_FIELDS)
         heads = b"".join([value[:_COUNTED_BYTES] for value in self._values])
         self.heads = np.frombuffer(heads, _HEAD_FIELDS)
-        if (self.heads["version"] != 1).any():
-            raise CorruptRowError("a stored message has a version this Fila does not read")
 
     def batch(
         self,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fila.core import effect
 from fila.core.effect import Event
 from fila.core.trail import Trail, trail_of
+from fila.core.waits import Waits
 from fila.journal.gathered import Events
 from fila.journal.packed import WORDS, Packed, Place
 from fila.journal.schema import arrow_schema, compact_schema, fitted
@@ -21,7 +22,7 @@ _US: Final = 1_000
 _INT64: Final = pa.int64()
 _TIMESTAMP: Final = pa.timestamp("us", "UTC")
 _STRINGS: Final = pa.list_(pa.string())
-_PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+_PARTS: Final = Waits._fields
 _NUMPY: Final = {pa.int32(): np.int32, pa.int64(): np.int64}
 # Where the digits of an id stand in its text.
 _GROUPS: Final = ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36))

@@ -1,12 +1,17 @@
 """Why was a tenant delayed? Its waits by cause, and who was served meanwhile.
 
-Owns the reading of the five wait parts, which the broker measured and which add up to the wait:
+Owns the reading of the parts of a wait, which the broker measured and which add up to the wait:
 
     retry        not ready yet: a retry's or an enqueue's delay
     throttled    a bucket of its own was short
-    no_consumer  no consumer had credit to take it
+    no_consumer  no consumer was connected, or all were held
     own          older messages of the same key stood before it
     turn         it was next of its key, and other keys had their turns
+    paused       its queue or its key was paused
+    busy_own     consumers had no credit left: the part that messages of its own key held
+    busy_others  and the part that messages of other keys held
+
+Journals before version 3 have all time without credit in `no_consumer`.
 """
 
 from __future__ import annotations
@@ -21,7 +26,10 @@ if TYPE_CHECKING:
 
 _PIECE_US: Final = 10_000_000
 _BITS: Final = 62
-PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+PARTS: Final = (
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("busy_own", "busy_others"),
+)
 _US_PER_MS: Final = 1_000
 
 

@@ -32,14 +32,16 @@ _ROWS: Final = 1_000
 _MEANING: Final = {
     "retry": "not ready yet (a retry's or an enqueue's delay)",
     "throttled": "a bucket of its own was short of tokens",
-    "no_consumer": "no consumer had credit",
+    "no_consumer": "no consumer was connected, or all were held",
     "own": "behind older messages of the same key",
     "turn": "other keys had their turns",
     "paused": "its queue or its key was paused",
+    "busy_own": "consumers were busy with its own key's messages",
+    "busy_others": "consumers were busy with other keys' messages",
 }
 _PART_COLOURS: Final = {
     "retry": "orange", "throttled": "red", "no_consumer": "grey", "own": "sky", "turn": "blue",
-    "paused": "purple",
+    "paused": "purple", "busy_own": "green", "busy_others": "yellow",
 }  # fmt: skip
 
 

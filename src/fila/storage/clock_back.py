@@ -94,12 +94,13 @@ class _Shift:
         return rows.MESSAGE_KEY.pack(queue, lane, self.time(stamp), id)
 
     def _message(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
-        version, attempts, weight, enqueued, since, stall, throttled = (
-            rows.MESSAGE_HEAD.unpack_from(value)
+        value = rows.message_row(value)
+        version, attempts, weight, enqueued, since, stall, *clocks = rows.MESSAGE_HEAD.unpack_from(
+            value
         )
         times = (self.time(enqueued), self.time(since))
         stall = self._stall(stall, since)
-        head = rows.MESSAGE_HEAD.pack(version, attempts, weight, *times, stall, throttled)
+        head = rows.MESSAGE_HEAD.pack(version, attempts, weight, *times, stall, *clocks)
         return self._message_key(key), head + value[rows.MESSAGE_HEAD_BYTES :]
 
     def _stall(self, stall_ns: int, read_at_ns: int) -> int:

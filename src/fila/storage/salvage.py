@@ -163,7 +163,7 @@ class _Salvage:
         for key, value in self._readable(rows.MESSAGES):
             try:
                 queue, number, stamp, _ = rows.MESSAGE_KEY.unpack(key)
-                stall_ns = rows.MESSAGE_HEAD.unpack_from(value)[5]
+                stall_ns = rows.MESSAGE_HEAD.unpack_from(rows.message_row(value))[5]
             except _UNREADABLE as error:
                 self._losses.append(f"messages: row {key.hex()} does not parse: {error}")
                 continue

@@ -13,7 +13,7 @@ QUEUE_FIELDS: Final = (
 )
 KEY_FIELDS: Final = (
     *("pending", "delivered", "share", "fair_share"),
-    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused", "busy_own", "busy_others"),
 )
 
 

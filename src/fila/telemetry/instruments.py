@@ -19,7 +19,10 @@ SECONDS: Final = "s"
 BYTES: Final = "By"
 
 OTHER: Final = "other"  # the label of all keys that have no series of their own
-CAUSES: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+CAUSES: Final = (
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("busy_own", "busy_others"),
+)
 
 LATENCY_BOUNDS_S: Final = tuple(bound / 1e9 for bound in LATENCY_BOUNDS_NS)
 COMMIT_BOUNDS_S: Final = (
@@ -121,8 +124,10 @@ INSTRUMENTS: Final = (
         SECONDS,
         (*_K, "cause"),
         "Time that delivered messages of the key had waited, by cause: `retry` (delay), "
-        "`throttled` (a bucket was empty), `no_consumer` (none had credit), `own` (older messages "
-        "of the same key), `turn` (other keys had their turns), `paused`.",
+        "`throttled` (a bucket was empty), `no_consumer` (none was connected, or all were held), "
+        "`own` (older messages of the same key), `turn` (other keys had their turns), `paused`, "
+        "`busy_own` and `busy_others` (consumers had no credit left: the parts held by messages in "
+        "flight of its own key and of others).",
     ),
     Instrument(
         "fila.scheduler.drr.rounds",

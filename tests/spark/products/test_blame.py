@@ -18,14 +18,17 @@ MINUTE_US = 60_000_000
 
 
 def table_of(rows: list[tuple[Any, ...]]) -> Any:
-    """(us, key, ready_us, turn_us, consumer_us, judged) in order, as the events of one queue."""
+    """(us, key, ready_us, turn_us, (alone, untold, own, others), judged) in order, as the events of
+    one queue."""
     us, keys, ready, turn, consumer, judged = map(list, zip(*rows, strict=True))
+    alone, untold, own, others = map(list, zip(*consumer, strict=True))
     count = len(rows)
     return pa.table(
         {
             "broker": ["b"] * count, "epoch": [1] * count, "queue": ["q"] * count,
             "seq": list(range(count)), "fairness_key": keys, "us": us, "ready_us": ready,
-            "turn_us": turn, "consumer_us": consumer,
+            "turn_us": turn, "alone_us": alone, "untold_us": untold, "own_us": own,
+            "others_us": others,
             "minute": [one // MINUTE_US for one in us], "judged": judged,
         }
     )  # fmt: skip
@@ -41,7 +44,12 @@ def message_by_message(rows: list[tuple[Any, ...]]) -> dict[tuple[int, str, str]
         since_ready = [one for one in range(at) if rows[one][0] >= ready]
         own = [one for one in range(at) if rows[one][1] == key]
         since_head = [one for one in since_ready if not own or one > own[-1]]
-        for part, amount, served in ((0, turn, since_head), (1, consumer, since_ready)):
+        others = [one for one in since_ready if rows[one][1] != key]
+        alone, untold, held, by_others = consumer
+        found[us // MINUTE_US, key, NOBODY][1] += alone
+        found[us // MINUTE_US, key, key][1] += held
+        dealt = ((0, turn, since_head), (1, untold, since_ready), (1, by_others, others))
+        for part, amount, served in dealt:
             for one in served:
                 found[us // MINUTE_US, key, rows[one][1]][part] += amount / len(served)
             if not served:
@@ -64,7 +72,7 @@ deliveries = st.lists(
         st.sampled_from("abcdef"),
         st.integers(0, 90_000_000),  # how long it was ready
         st.integers(0, 5_000_000),
-        st.integers(0, 5_000_000),
+        st.tuples(*[st.integers(0, 5_000_000)] * 4),
     ),
     min_size=1,
     max_size=120,
@@ -88,8 +96,10 @@ def test_every_wait_is_dealt_out_among_those_served_in_it(made) -> None:
 
 def test_the_sums_stay_whole_when_only_the_first_are_named(monkeypatch) -> None:
     monkeypatch.setattr(blaming, "BLAMED_MAX", 2)
-    rows = [(60_000_000 + at, key, 60_000_000, 0, 0, True) for at, key in enumerate("abcbcb")]
-    rows.append((60_000_010, "z", 60_000_000, 600, 1_200, True))
+    rows = [
+        (60_000_000 + at, key, 60_000_000, 0, (0,) * 4, True) for at, key in enumerate("abcbcb")
+    ]
+    rows.append((60_000_010, "z", 60_000_000, 600, (0, 0, 0, 1_200), True))
     found = found_in(dealt_out(table_of(rows)))
     assert found == {
         (1, "z", "b"): [300.0, 600.0],
@@ -106,15 +116,18 @@ def test_a_recorded_broker_its_waits_and_its_blame_add_up(scenario: Scenario) ->
         for epoch, event in scenario.events:
             if (epoch, event.event, event.queue) == (1_000, "delivered", queue) and event.waits:
                 us, key = event.ts_ns // 1_000, event.fairness_key.decode()
-                turn, consumer = event.waits.turn // 1_000, event.waits.no_consumer // 1_000
-                rows.append((us, key, event.ready_ns // 1_000, turn, consumer, True))
+                waited = event.waits
+                turn = waited.turn // 1_000
+                busy = (waited.busy_own // 1_000, waited.busy_others // 1_000)
+                parts = (waited.no_consumer // 1_000, 0, *busy)
+                rows.append((us, key, event.ready_ns // 1_000, turn, parts, True))
                 waits[us // MINUTE_US, key][0] += turn
-                waits[us // MINUTE_US, key][1] += consumer
+                waits[us // MINUTE_US, key][1] += sum(parts)
         sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for (minute, key, _), parts in found_in(dealt_out(table_of(rows))).items():
+        for (minute, key, _), shares in found_in(dealt_out(table_of(rows))).items():
             for part in (0, 1):
-                sums[minute, key][part] += parts[part]
+                sums[minute, key][part] += shares[part]
         assert sum(consumer for _, consumer in waits.values()) > 0
-        for waiting, parts in waits.items():
-            assert sums[waiting] == pytest.approx(parts, abs=1_000), waiting
+        for waiting, amounts in waits.items():
+            assert sums[waiting] == pytest.approx(amounts, abs=1_000), waiting
         assert message_by_message(rows).keys() == found_in(dealt_out(table_of(rows))).keys()

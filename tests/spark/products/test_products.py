@@ -122,7 +122,8 @@ def test_backlog_and_the_limit_that_binds_are_told(
         if event.event == "delivered" and event.waits:
             one = event.waits
             waits[epoch, event.queue, event.ts_ns // 1_000 // WINDOW_US].update(
-                consumers=one.no_consumer // 1_000, throttle=one.throttled // 1_000,
+                consumers=(one.no_consumer + one.busy_own + one.busy_others) // 1_000,
+                throttle=one.throttled // 1_000,
                 paused=one.paused // 1_000, turns=one.turn // 1_000 + one.own // 1_000,
             )  # fmt: skip
     before: dict[tuple[int, str], int] = {}

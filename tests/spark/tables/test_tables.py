@@ -161,7 +161,8 @@ def test_products_are_what_their_functions_say_of_the_periods_that_are_over(
         fn.sum("turn_us").alias("turn_us"), fn.sum("consumer_us").alias("consumer_us")
     )  # fmt: skip
     waited = facts.groupBy(*by_key).agg(
-        fn.sum("wait_turn_us").alias("waited"), fn.sum("wait_no_consumer_us").alias("stalled")
+        fn.sum("wait_turn_us").alias("waited"),
+        fn.expr("sum(wait_no_consumer_us + wait_busy_own_us + wait_busy_others_us) as stalled"),
     )
     both = waited.join(blamed, [*by_key], "left").na.fill(0)
     assert both.where("abs(turn_us - waited) > 1000 or abs(consumer_us - stalled) > 1000").isEmpty()

@@ -4,14 +4,18 @@ Owns how a wait is dealt out. Two parts of it are other messages' doing:
 
     turn_us       its key was next, and other keys had their turns: dealt out evenly among the
                   messages of other keys that were delivered since it headed its key
-    consumer_us   no consumer had credit: dealt out evenly among all messages delivered since it was
-                  ready, those of its own key included; what a tenant does to itself is told, too
+    consumer_us   consumers had no credit left: the part that messages of its own key held is its
+                  own, the others' part is dealt out evenly among the messages of other keys that
+                  were delivered since it was ready; time without any consumer is nobody's
 
-So the rows of a tenant and minute add up to its `wait_turn_us` and `wait_no_consumer_us` of that
-minute. What was served longer than `LOOK_BACK_S` before the minute is not looked at: a wait that
-began earlier is dealt out among those served since. Kept are the tenants that waited most, and of
-those to blame the first; `rest` stands for the others, so that sums stay whole. With nobody served
-meanwhile (the broker was busy with other queues) a part is nobody's, an empty name.
+So the rows of a tenant and minute add up to its `wait_turn_us`, and to its `wait_busy_own_us`,
+`wait_busy_others_us` and `wait_no_consumer_us`, of that minute. A journal before version 3 does not
+tell who held the consumers: there the time without credit is dealt out evenly among all messages
+delivered since it was ready, those of its own key included. What was served longer than
+`LOOK_BACK_S` before the minute is not looked at: a wait that began earlier is dealt out among those
+served since. Kept are the tenants that waited most, and of those to blame the first; `rest` stands
+for the others, so that sums stay whole. With nobody served meanwhile (the broker was busy with
+other queues) a part is nobody's, an empty name.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ SCHEMA: Final = (
 _COLUMNS: Final = (
     "broker", "epoch", "queue", "seq", "fairness_key", "unix_micros(ts) as us",
     "unix_micros(ready_at) as ready_us", "coalesce(wait_turn_us, 0) as turn_us",
-    "coalesce(wait_no_consumer_us, 0) as consumer_us",
+    "if(wait_busy_own_us is null, 0, wait_no_consumer_us) as alone_us",
+    "if(wait_busy_own_us is null, coalesce(wait_no_consumer_us, 0), 0) as untold_us",
+    "coalesce(wait_busy_own_us, 0) as own_us", "coalesce(wait_busy_others_us, 0) as others_us",
 )  # fmt: skip
 
 
@@ -67,9 +73,13 @@ def dealt_out(table: Any) -> Any:
     order = pc.sort_indices(names.dictionary)
     dictionary = names.dictionary.take(order).to_pylist()
     keys = np.argsort(order.to_numpy())[names.indices.to_numpy(zero_copy_only=False)]
-    us, ready, turn, consumer, minute = (
-        table[name].to_numpy() for name in ("us", "ready_us", "turn_us", "consumer_us", "minute")
+    us, ready, turn, minute = (
+        table[name].to_numpy() for name in ("us", "ready_us", "turn_us", "minute")
     )
+    alone, untold, held, others = (
+        table[name].to_numpy() for name in ("alone_us", "untold_us", "own_us", "others_us")
+    )
+    consumer = alone + untold + held + others
     judged = table["judged"].to_numpy()
     place = np.arange(len(us))
     # The first delivery since each message was ready, as far as is looked back.
@@ -82,8 +92,12 @@ def dealt_out(table: Any) -> Any:
         waited = np.bincount(keys[of_minute], (turn + consumer)[of_minute], len(dictionary))
         for key in _largest(waited, WAITING_MAX):
             mine = place[of_minute & (keys == key)]
-            turns = _dealt(headed[mine], mine, turn[mine], keys, len(dictionary))
-            consumers = _dealt(began[mine], mine, consumer[mine], keys, len(dictionary))
+            turns = _dealt(headed[mine], mine, turn[mine], keys, len(dictionary), keys != key)
+            every = np.ones(len(keys), bool)
+            consumers = _dealt(began[mine], mine, untold[mine], keys, len(dictionary), every)
+            consumers += _dealt(began[mine], mine, others[mine], keys, len(dictionary), keys != key)
+            consumers[key] += held[mine].sum()
+            consumers[-1] += alone[mine].sum()
             blamed = [*dictionary, NOBODY]
             rows += [
                 (*own, int(number), dictionary[key], *one)
@@ -116,16 +130,18 @@ def _largest(amounts: Any, count: int) -> list[int]:
     return [int(one) for one in order if amounts[one] > 0]
 
 
-def _dealt(starts: Any, ends: Any, amounts: Any, keys: Any, count: int) -> Any:
-    """By key, what it has of amounts that are dealt out evenly among places start to end; the last
-    is nobody's."""
-    served = ends - starts
+def _dealt(starts: Any, ends: Any, amounts: Any, keys: Any, count: int, among: Any) -> Any:
+    """By key, what it has of amounts that are dealt out evenly among places start to end, as far as
+    they are `among` those asked for; the last is nobody's."""
+    before = np.append(0, np.cumsum(among))
+    served = before[ends] - before[starts]
     some = (served > 0) & (amounts > 0)
     change = np.zeros(len(keys) + 1)
     each = amounts[some] / served[some]
     np.add.at(change, starts[some], each)
     np.add.at(change, ends[some], -each)
-    found = np.bincount(keys, np.maximum(np.cumsum(change)[:-1], 0), count)
+    shares = np.where(among, np.maximum(np.cumsum(change)[:-1], 0), 0)
+    found = np.bincount(keys, shares, count)
     return np.append(found, amounts[(served <= 0)].sum())
 
 

@@ -2,7 +2,7 @@
 
 Owns which limit is named: the part of the wait of what was delivered in a window that was largest.
 
-    consumers    no consumer had credit: more of them, or more credit, would help
+    consumers    none was connected or all were busy: more of them, or more credit, would help
     throttle     a bucket was short of tokens: the provider's limit
     paused       the queue or keys of it were paused
     turns        consumers were there, and keys had their turns: the broker itself
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LIMITS: Final = {
-    "consumers": "sum(wait_no_consumer_us)",
+    "consumers": "sum(wait_no_consumer_us + wait_busy_own_us + wait_busy_others_us)",
     "throttle": "sum(wait_throttled_us)",
     "paused": "sum(wait_paused_us)",
     "turns": "sum(wait_turn_us + wait_own_us)",

@@ -33,7 +33,10 @@ CELL: Final = (*KEY, "window")
 _CELL_SCHEMA: Final = (
     "broker string, epoch bigint, queue string, fairness_key string, window bigint"
 )
-PARTS: Final = ("retry", "throttled", "no_consumer", "own", "turn", "paused")
+PARTS: Final = (
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("busy_own", "busy_others"),
+)
 
 # Events that are counted, by their names.
 COUNTED: Final = (

@@ -27,6 +27,8 @@ TIMES: Final = (
     "own",
     "turn",
     "paused",
+    "busy_own",
+    "busy_others",
 )
 TYPE: Final = "map<int,bigint>"
 EACH: Final = 4_096  # buckets of one time
