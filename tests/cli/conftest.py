@@ -51,9 +51,15 @@ class Result:
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[str]:
+def backups(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shared broker puts backups."""
+    return tmp_path_factory.mktemp("shared") / "backups"
+
+
+@pytest.fixture(scope="session")
+def broker(backups: Path) -> Iterator[str]:
     """The address of a broker shared by all tests of a process."""
-    with testing.broker() as running:
+    with testing.broker({"backup.target": backups}) as running:
         yield running.address
 
 

@@ -38,7 +38,7 @@ def fields_of(document: dict[str, Any]) -> list[str]:
     return fields
 
 
-def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, tmp_path):
+def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, backups, tmp_path):
     declared = tmp_path / "queues.toml"
     declared.write_text("[queues.listed]\nmax_attempts = 5\n")
     fila("config", "set", "throttle.listed", "1,5")
@@ -46,6 +46,10 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, tm
     fila("queue", "create", "died")
     dead = fila("enqueue", "died.dlq", "--payload", "x", "--json").document["id"]
     commands = {
+        "backup create": (),
+        "backup list": (),
+        "backup verify": ("--from", str(backups)),
+        "backup restore": ("--from", str(backups), "--into", str(tmp_path / "restored")),
         "dlq list": ("died",),
         "dlq groups": ("died",),
         "dlq show": ("died", dead),

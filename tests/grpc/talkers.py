@@ -142,6 +142,12 @@ class Talker(Protocol):
     def limits(self) -> list[Any]:
         """Objects with name, used, max and reached."""
 
+    def create_backup(self) -> str:
+        """Its name."""
+
+    def backups(self) -> Any:
+        """An object with target and backups."""
+
     def who_am_i(self) -> Any:
         """An object with version, form, auth, key_id, name, is_superadmin and permissions."""
 
@@ -311,6 +317,14 @@ class FibpTalker(_Closing):
     def limits(self) -> list[Any]:
         with fibp_faults():
             return list(self.peer.request(bodies.GetLimits(), bodies.GetLimitsResult).limits)
+
+    def create_backup(self) -> str:
+        with fibp_faults():
+            return str(self.peer.request(bodies.CreateBackup(), bodies.CreateBackupResult).name)
+
+    def backups(self) -> Any:
+        with fibp_faults():
+            return self.peer.request(bodies.ListBackups(), bodies.ListBackupsResult)
 
     def who_am_i(self) -> Any:
         with fibp_faults():
@@ -508,6 +522,14 @@ class GrpcTalker(_Closing):
     def limits(self) -> list[Any]:
         with grpc_faults():
             return list(self.client.call("GetLimits", admin_pb2.GetLimitsRequest()).limits)
+
+    def create_backup(self) -> str:
+        with grpc_faults():
+            return str(self.client.call("CreateBackup", admin_pb2.CreateBackupRequest()).name)
+
+    def backups(self) -> Any:
+        with grpc_faults():
+            return self.client.call("ListBackups", admin_pb2.ListBackupsRequest())
 
     def who_am_i(self) -> Any:
         with grpc_faults():

@@ -31,6 +31,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         "auth.bootstrap_apikey": ROOT,
         "auth.max_wrong_keys": 10_000,
         "log.level": "debug",
+        "backup.target": str(place.with_name("backups")),
     }
     with Broker(place, settings=settings) as started:
         yield started

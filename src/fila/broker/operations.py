@@ -3,7 +3,8 @@
 Owns the order of checks, the same for every operation and all protocols: whether its texts are
 UTF-8; permission, before anything is looked up, so that a refusal tells nothing about what exists;
 then the values of the request; then the broker. Owns what the audit log says of it, too. What an
-operation does is in its handler: `queue_operations`, `key_operations` and `batch_operations`.
+operation does is in its handler: `queue_operations`, `key_operations`, `batch_operations` and
+`backup_operations`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
-from fila.broker import batch_operations, key_operations, queue_operations, stepping
+from fila.broker import (
+    backup_operations,
+    batch_operations,
+    key_operations,
+    queue_operations,
+    stepping,
+)
 from fila.broker.stepping import Steps
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection, invalid_value
@@ -32,9 +39,10 @@ AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     **queue_operations.AT_ONCE,
     **key_operations.AT_ONCE,
     **batch_operations.AT_ONCE,
+    **backup_operations.AT_ONCE,
 }
 # Why it was not begun, if so; the result comes later.
-LATER: Final = queue_operations.LATER
+LATER: Final = {**queue_operations.LATER, **backup_operations.LATER}
 
 
 def carry_out(

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from fila.backup.backups import Backups
 from fila.broker import operations
 from fila.broker.broker import Broker, Sink
 from fila.broker.browser import BrowseLimits, Browser
@@ -66,6 +67,7 @@ class Sessions:
         self.now_ms = now_ms
         self.tracer: Tracer | None = None
         self.limits: Callable[[], list[Limit]] = list  # how near each is
+        self.backups: Backups | None = None
         self._open: set[Session] = set()
 
     def open(self, connection: ClientConnection, peer: str) -> Session:

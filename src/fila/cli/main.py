@@ -16,6 +16,7 @@ from fila import __version__
 from fila.cli import (
     apply,
     auth,
+    backup,
     bench,
     completion,
     config,
@@ -55,6 +56,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "dlq": dlq,
     "hooks": hooks,
     "auth": auth,
+    "backup": backup,
     "journal": journal,
     "pipeline": pipeline,
     "context": context,

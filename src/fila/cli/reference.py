@@ -76,9 +76,14 @@ _DEATH: Final = ("dead",)  # reason, error, at_ms, attempts, queue
 _CONTEXT: Final = ("name", "addr", "tls", "tls_ca_cert", "tls_cert", "tls_key", "api_key_set")
 _CHANGED: Final = ("queue", "version", "changed")
 _SETTINGS: Final = ("queue", "settings", "version", "at_ms", "who", "note")
+_BACKUP: Final = ("state", "at_ms", "files", "bytes", "new_bytes", "done_bytes", "error")
 # The fields of each command's JSON; a test compares them with what the commands print.
 JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "queue create": ("queue", "created"),
+    "backup create": ("backup", *_BACKUP),
+    "backup list": ("target", "backups[].name", *[f".{name}" for name in _BACKUP]),
+    "backup verify": ("backup", "sound", "files", "bytes", "rows", "findings"),
+    "backup restore": ("backup", "into", "sound", "files", "bytes", "rows", "findings"),
     "queue update": _CHANGED,
     "queue settings": _SETTINGS,
     "queue export": ("queues", "config"),

@@ -82,6 +82,12 @@ class Caller(NamedTuple):
     permissions: tuple[Permission, ...]
 
 
+class BackupList(list[b.Backup]):
+    """Backups, the oldest first, and where they lie, as the broker sees it."""
+
+    target: str = ""
+
+
 class Call(Generic[T]):
     """A request, the type of its result, and how the result becomes the method's answer."""
 
@@ -252,6 +258,19 @@ def set_acl(key_id: str, permissions: Iterable[tuple[str, str]]) -> Call[None]:
 
 def get_acl(key_id: str) -> Call[Acl]:
     return call_of(b.GetAcl(key_id), lambda r: Acl(r.key_id, r.is_superadmin, r.permissions))
+
+
+def create_backup() -> Call[str]:
+    return call_of(b.CreateBackup(), lambda r: str(r.name))
+
+
+def list_backups() -> Call[BackupList]:
+    def parse(reply: b.ListBackupsResult) -> BackupList:
+        backups = BackupList(reply.backups)
+        backups.target = reply.target
+        return backups
+
+    return call_of(b.ListBackups(), parse)
 
 
 def who_am_i() -> Call[Caller]:

@@ -51,10 +51,14 @@ class ShippedPlace:
 
     def read(self, path: str) -> str | None:
         try:
-            with self._system.open_input_stream(self._path(path)) as stream:
+            with self.reading(path) as stream:
                 return str(stream.read().decode())
         except FileNotFoundError:
             return None
+
+    def reading(self, path: str) -> Any:
+        """A context manager: a stream to read a file from; FileNotFoundError."""
+        return self._system.open_input_stream(self._path(path))
 
     def write(self, path: str, text: str) -> None:
         with self.whole(path) as stream:

@@ -13,6 +13,8 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from fila.backup.backups import Backups, BackupSettings
+from fila.backup.places import PlaceError
 from fila.broker.broker import Broker
 from fila.broker.browser import BrowseLimits
 from fila.broker.clock import Clock, elapsed_ns
@@ -139,6 +141,7 @@ class Node:
             Attempts(settings.auth.max_wrong_keys),
         )
         self._browser = sessions.browser
+        self._backups = sessions.backups = self._make_backups(loop)
         if settings.browse.preload_arrow and arrow.preload() is not None:
             raise ConfigError(
                 f"browse.preload_arrow: pyarrow or numpy is missing; {install('journal')}"
@@ -171,6 +174,14 @@ class Node:
             )
         self.http_address: tuple[str, int] | None = None
         self.sqs_address: tuple[str, int] | None = None
+
+    def _make_backups(self, loop: asyncio.AbstractEventLoop) -> Backups:
+        store = self._store if isinstance(self._store, RocksStore) else None
+        wanted = BackupSettings(**vars(self._settings.backup))
+        try:
+            return Backups(store, wanted, loop, lambda: self._clock.wall_ns() // 1_000_000)
+        except PlaceError as error:
+            raise ConfigError(f"backup.target: {error}") from error
 
     def _stopped_by(
         self, machine: Machine, on_fault: Callable[[BaseException], None], error: BaseException
@@ -303,6 +314,7 @@ class Node:
         if self._sqs is not None:
             self._sqs.close()
         await self._listener.close(self._settings.server.shutdown_grace_ms / 1000)
+        self._backups.stop()
         self.broker.stop()
         if self._watch is not None:
             await self._watch.stop()
@@ -315,6 +327,7 @@ class Node:
     def abandon(self) -> None:
         """Stop at once; what is committed is safe."""
         self.broker.stop()
+        self._backups.stop()
         self._browser.close_all()
         # A store that failed may fail to close as well; the first failure is the one to tell.
         with contextlib.suppress(Exception):

@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from fila.core import rows
+from fila.backup.restoring import checked
 from fila.core.reader import WHAT_TO_DO
-from fila.security.keyring import Keyring
 from fila.storage.clock_back import set_back
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.rocks import CLOSED_AT, RocksStore, repair
 from fila.storage.salvage import salvage
-from fila.storage.survey import Gap, pages
-from fila.storage.verify import Report, verify
+from fila.storage.verify import Report
 from fila.text import shown
 
 DAMAGED: Final = 3
@@ -125,7 +123,7 @@ def _repaired(data_dir: str, into: str) -> Iterator[tuple[RocksStore, str]]:
 
 def _open_to_read(data_dir: str) -> tuple[RocksStore, str]:
     """The store, and what is wrong with its log: then it is read up to there."""
-    if not (Path(data_dir) / "IDENTITY").exists():
+    if not (Path(data_dir) / "CURRENT").exists():
         raise StoreError(f"{data_dir} holds no Fila store; name it with --data-dir or --config")
     try:
         return RocksStore(data_dir, to_read=True), ""
@@ -135,14 +133,7 @@ def _open_to_read(data_dir: str) -> tuple[RocksStore, str]:
 
 
 def _checked(store: RocksStore) -> Report:
-    report = verify(store, _progress("checked"))
-    keys = [part for part in pages(store, rows.AUTH) if not isinstance(part, Gap)]
-    for key, value in [row for part in keys for row in part]:
-        try:
-            Keyring([(key, value)])
-        except Exception as error:
-            report.findings.append(f"auth: row {key.hex()} does not parse: {error!r}")
-    return report
+    return checked(store, _progress("checked"))
 
 
 def _progress(what: str) -> Callable[[str, int], None]:

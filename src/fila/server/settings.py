@@ -72,6 +72,23 @@ class StorageSettings:
 
 
 @dataclass(frozen=True)
+class BackupSettings:
+    """Where `fila backup create` puts backups."""
+
+    target: str = setting(
+        "",
+        "A directory, or `s3://BUCKET/PREFIX` (needs the extra `journal`; keys and region as AWS "
+        "tools read them). For one broker alone. Empty: no backups.",
+    )
+    bytes_per_second: int = setting(
+        64 * MiB, "How fast a backup reads the store; 0: as fast as it can.", low=0
+    )
+    keep: int = setting(
+        0, "Backups to keep; older ones are removed after each new one. 0: all.", low=0, high=1_000
+    )
+
+
+@dataclass(frozen=True)
 class SchedulerSettings:
     """Fair delivery."""
 
@@ -386,6 +403,7 @@ class LogSettings:
 class Settings:
     server: ServerSettings = field(default_factory=ServerSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    backup: BackupSettings = field(default_factory=BackupSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
     fibp: FibpSettings = field(default_factory=FibpSettings)

@@ -42,10 +42,12 @@ from fila.core.row_batch import DELETE, DELETE_RANGE, FAMILY_MASK, RowBatch
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.damaged_files import DamagedFiles
 from fila.storage.format import check_format
+from fila.storage.image import Image
 
 MiB = 1 << 20
 _BROWSED = (rows.MESSAGES, rows.LEASES, rows.STATE)
 CLOSED_AT: Final = "CLOSED_AT"  # the file with the last sequence number, while the store is closed
+RESTORING: Final = "RESTORING"  # a file that is there while a backup is put back
 _CHECKSUMS: Final = re.compile(r": stored\S*( \S+)? = \d+, computed = \d+, type = \d+ ?")
 _TAKEN: Final = re.compile(r"While lock file|lock hold by current process", re.IGNORECASE)
 _PAGE_ROWS: Final = 4_096  # read at once when a file is looked at again
@@ -64,7 +66,7 @@ class RocksSettings(NamedTuple):
 
 class RocksStore:
     """`to_read`: change nothing, not even on opening. `rescue`: with it, read what there is before
-    a damaged record of the log."""
+    a damaged record of the log. `restoring`: although a backup is being put back there."""
 
     def __init__(
         self,
@@ -72,8 +74,14 @@ class RocksStore:
         settings: RocksSettings | None = None,
         to_read: bool = False,
         rescue: bool = False,
+        restoring: bool = False,
     ) -> None:
         self.path = str(path)
+        if not restoring and (Path(self.path) / RESTORING).exists():
+            raise StoreError(
+                f"{self.path} holds a backup that was not restored to its end, or is not sound; "
+                "empty the directory and restore again"
+            )
         self._closed_at = Path(self.path) / CLOSED_AT
         settings = settings or RocksSettings()
         cache = Cache(settings.block_cache_bytes)
@@ -179,6 +187,13 @@ class RocksStore:
         # Made one after the other with no write between: one moment.
         iterators = {number: self._families[number].iter() for number in _BROWSED}
         return RocksSnapshot(self._damaged, iterators)
+
+    def image(self) -> Image:
+        """Of this store's files, to be copied while it is in use. Drop it by `remove_image`."""
+        live = self._db.live_files
+        return Image(
+            Path(self.path), lambda: [str(one["name"]).rpartition("/")[2] for one in live()]
+        )
 
     def sync(self) -> None:
         try:

@@ -372,6 +372,36 @@ class ListVersionsResult(NamedTuple):
     message: str | None = None
 
 
+class CreateBackup(NamedTuple):
+    """Begins a backup of all that is acknowledged; ListBackups tells when it is done."""
+
+
+class CreateBackupResult(NamedTuple):
+    code: int
+    name: str = ""
+
+
+class ListBackups(NamedTuple):
+    """The backups in the broker's place for them, and how far the one under way is."""
+
+
+class Backup(NamedTuple):
+    name: str
+    state: str
+    at_ms: int
+    files: int
+    bytes: int
+    new_bytes: int
+    done_bytes: int
+    error: str
+
+
+class ListBackupsResult(NamedTuple):
+    code: int
+    target: str = ""
+    backups: tuple[Backup, ...] = ()
+
+
 class Error(NamedTuple):
     code: int
     message: str

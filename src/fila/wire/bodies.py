@@ -10,9 +10,12 @@ peers leave it out. `message` in a result explains a code that is not Ok.
 from typing import NamedTuple
 
 from fila.wire.admin_bodies import ApiKeySummary as ApiKeySummary
+from fila.wire.admin_bodies import Backup as Backup
 from fila.wire.admin_bodies import ConfigEntry as ConfigEntry
 from fila.wire.admin_bodies import CreateApiKey as CreateApiKey
 from fila.wire.admin_bodies import CreateApiKeyResult as CreateApiKeyResult
+from fila.wire.admin_bodies import CreateBackup as CreateBackup
+from fila.wire.admin_bodies import CreateBackupResult as CreateBackupResult
 from fila.wire.admin_bodies import CreateQueue as CreateQueue
 from fila.wire.admin_bodies import CreateQueueResult as CreateQueueResult
 from fila.wire.admin_bodies import DeleteQueue as DeleteQueue
@@ -34,6 +37,8 @@ from fila.wire.admin_bodies import GetStatsResult as GetStatsResult
 from fila.wire.admin_bodies import LimitUse as LimitUse
 from fila.wire.admin_bodies import ListApiKeys as ListApiKeys
 from fila.wire.admin_bodies import ListApiKeysResult as ListApiKeysResult
+from fila.wire.admin_bodies import ListBackups as ListBackups
+from fila.wire.admin_bodies import ListBackupsResult as ListBackupsResult
 from fila.wire.admin_bodies import ListConfig as ListConfig
 from fila.wire.admin_bodies import ListConfigResult as ListConfigResult
 from fila.wire.admin_bodies import ListQueues as ListQueues

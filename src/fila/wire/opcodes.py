@@ -92,6 +92,10 @@ GET_QUEUE: Final = 0xE1
 GET_QUEUE_RESULT: Final = 0xE0
 LIST_VERSIONS: Final = 0xDF
 LIST_VERSIONS_RESULT: Final = 0xDE
+CREATE_BACKUP: Final = 0xC9
+CREATE_BACKUP_RESULT: Final = 0xC8
+LIST_BACKUPS: Final = 0xC7
+LIST_BACKUPS_RESULT: Final = 0xC6
 ERROR: Final = 0xFE
 
 NAMES: Final[dict[int, str]] = {
@@ -180,6 +184,10 @@ NAMES: Final[dict[int, str]] = {
     GET_QUEUE_RESULT: "GetQueueResult",
     LIST_VERSIONS: "ListVersions",
     LIST_VERSIONS_RESULT: "ListVersionsResult",
+    CREATE_BACKUP: "CreateBackup",
+    CREATE_BACKUP_RESULT: "CreateBackupResult",
+    LIST_BACKUPS: "ListBackups",
+    LIST_BACKUPS_RESULT: "ListBackupsResult",
     ERROR: "Error",
 }
 
@@ -226,6 +234,8 @@ REPLY_TO: Final[dict[int, int]] = {
     UPDATE_QUEUE: UPDATE_QUEUE_RESULT,
     GET_QUEUE: GET_QUEUE_RESULT,
     LIST_VERSIONS: LIST_VERSIONS_RESULT,
+    CREATE_BACKUP: CREATE_BACKUP_RESULT,
+    LIST_BACKUPS: LIST_BACKUPS_RESULT,
 }
 
 # Either side may send these at any time after the handshake.

@@ -15,7 +15,8 @@ added at the end, as `optional …`, and never removed or reordered.
 
 from typing import Final
 
-from fila.wire import message_operations, settings_operations
+from fila.wire import job_operations, message_operations, settings_operations
+from fila.wire.job_operations import JOBS
 from fila.wire.message_operations import BULK, CONNECTION, MESSAGES
 from fila.wire.operation import (
     ADMIN,
@@ -58,6 +59,7 @@ RECORDS: Final[dict[str, Layout]] = {
     },
     "Permission": {"kind": "string", "pattern": "string"},
     **settings_operations.RECORDS,
+    **job_operations.RECORDS,
     "LimitUse": {"name": "string", "used": "u64", "max": "u64", "reached": "u64"},
 }
 
@@ -390,6 +392,7 @@ ADMINISTRATION: Final[tuple[Operation | Notice, ...]] = (
         repeatable=True,
     ),
     *SETTINGS,
+    *JOBS,
     Notice(
         "Error",
         0xFE,

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fila.client import calls
-from fila.client.calls import Acl, ApiKey, Caller, QueueList, QueueSettings, QueueStats
+from fila.client.calls import (
+    Acl,
+    ApiKey,
+    BackupList,
+    Caller,
+    QueueList,
+    QueueSettings,
+    QueueStats,
+)
 from fila.client.errors import QueueAlreadyExistsError
 from fila.client.sync_methods.shell import Shell
 from fila.wire.bodies import ApiKeySummary, GetLimits, LimitUse, QueueVersion
@@ -171,3 +179,12 @@ class Administration(Shell):
     def who_am_i(self, *, timeout: float | None = None) -> Caller:
         """Who the broker takes this client for, what it may do, and the broker's release."""
         return self._call(calls.who_am_i(), timeout)
+
+    def create_backup(self, *, timeout: float | None = None) -> str:
+        """Begin a backup of everything that is acknowledged; its name. The broker copies while it
+        works, to where its configuration says; `list_backups` tells when the state is "done"."""
+        return self._call(calls.create_backup(), timeout)
+
+    def list_backups(self, *, timeout: float | None = None) -> BackupList:
+        """The backups there are, the oldest first, those under way and failed among them."""
+        return self._call(calls.list_backups(), timeout)

@@ -476,3 +476,45 @@ class WhoAmIResponse(_message.Message):
     is_superadmin: bool
     permissions: _containers.RepeatedCompositeFieldContainer[AclPermission]
     def __init__(self, version: _Optional[str] = ..., form: _Optional[str] = ..., auth: _Optional[bool] = ..., key_id: _Optional[str] = ..., name: _Optional[str] = ..., expires_at_ms: _Optional[int] = ..., is_superadmin: _Optional[bool] = ..., permissions: _Optional[_Iterable[_Union[AclPermission, _Mapping]]] = ...) -> None: ...
+
+class CreateBackupRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class CreateBackupResponse(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ListBackupsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListBackupsResponse(_message.Message):
+    __slots__ = ("target", "backups")
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    BACKUPS_FIELD_NUMBER: _ClassVar[int]
+    target: str
+    backups: _containers.RepeatedCompositeFieldContainer[Backup]
+    def __init__(self, target: _Optional[str] = ..., backups: _Optional[_Iterable[_Union[Backup, _Mapping]]] = ...) -> None: ...
+
+class Backup(_message.Message):
+    __slots__ = ("name", "state", "at_ms", "files", "bytes", "new_bytes", "done_bytes", "error")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    NEW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DONE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    state: str
+    at_ms: int
+    files: int
+    bytes: int
+    new_bytes: int
+    done_bytes: int
+    error: str
+    def __init__(self, name: _Optional[str] = ..., state: _Optional[str] = ..., at_ms: _Optional[int] = ..., files: _Optional[int] = ..., bytes: _Optional[int] = ..., new_bytes: _Optional[int] = ..., done_bytes: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""Backups: taken while a broker works, checked, and restored."""
