@@ -155,6 +155,17 @@ export interface QueueDocument extends Omit<QueueRow, "consumers" | "admin"> {
   top: TopKey[];
 }
 
+/** What an operator says of a key; null: what its messages say. */
+export interface Override {
+  weight: number | null;
+  rate: number | null;
+  burst: number | null;
+  expires_ms: number | null;
+  since_ms: number;
+  by: string;
+  note: string;
+}
+
 export interface KeyRow extends Named {
   pending: number;
   in_flight: number;
@@ -163,6 +174,7 @@ export interface KeyRow extends Named {
   deficit: number;
   state: string;
   paused: Paused | null;
+  override: Override | null;
   delivered: number;
   rate: number | null;
   share: number;

@@ -1,7 +1,7 @@
 // Small pieces all pages are made of: names, tiles, panels, states, bars.
 import type { ComponentChildren } from "preact";
-import type { Paused } from "./api";
-import { moment, percent } from "./format";
+import type { Override, Paused } from "./api";
+import { count, moment, percent, rate } from "./format";
 
 /** A name somebody else chose: shown as text, its direction kept to itself. */
 export function Name({ text }: { text: string }) {
@@ -99,6 +99,30 @@ export function PausedNote({ what, paused }: { what: string; paused: Paused }) {
       {paused.reason && (
         <>
           : <Name text={paused.reason} />
+        </>
+      )}
+    </p>
+  );
+}
+
+export function OverrideNote({ override }: { override: Override }) {
+  const parts = [
+    override.weight !== null && `weight ${count(override.weight)}`,
+    override.rate !== null && `at most ${rate(override.rate)} a second (burst ${count(override.burst ?? 0)})`,
+  ].filter(Boolean);
+  return (
+    <p class="banner" role="status">
+      <strong>Overridden:</strong> {parts.join(", ")}, since {moment(override.since_ms)}
+      {override.expires_ms !== null && <> until {moment(override.expires_ms)}</>}
+      {override.by && (
+        <>
+          {" "}
+          by <Name text={override.by} />
+        </>
+      )}
+      {override.note && (
+        <>
+          : <Name text={override.note} />
         </>
       )}
     </p>

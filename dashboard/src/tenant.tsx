@@ -8,7 +8,7 @@ import { Chart } from "./chart";
 import { ExplainPanel } from "./explain";
 import { count, duration, percent, rate, ratio } from "./format";
 import { grown, smooth, useStream } from "./live";
-import { Name, Panel, PausedNote, ShareBar, State, Tile, Trouble, isShort } from "./parts";
+import { Name, OverrideNote, Panel, PausedNote, ShareBar, State, Tile, Trouble, isShort } from "./parts";
 import { Pausing } from "./pausing";
 import { queuePath, tenantPath } from "./route";
 
@@ -71,6 +71,7 @@ export function TenantPage({ frame, queue, refer }: { frame: Frame; queue: strin
       </div>
       {trouble && <Trouble text={trouble} />}
       {row.paused && <PausedNote what="This tenant" paused={row.paused} />}
+      {row.override && <OverrideNote override={row.override} />}
       <ExplainPanel queue={queue} refer={refer} atMs={found.at_ms} frame={frame} />
       <dl class="tiles">
         <Tile label="Pending" value={count(row.pending)} note={`${count(row.in_flight)} in flight`} />

@@ -213,7 +213,10 @@ function Row(props: { queue: string; row: KeyRow; place: number; most: number; c
       <span role="gridcell" class={isShort(row) ? "c-ratio num bad" : "c-ratio num"}>
         {ratio(row.ratio)}
       </span>
-      <span role="gridcell" class="c-weight num">{count(row.weight)}</span>
+      <span role="gridcell" class="c-weight num" title={row.override ? "overridden by an operator" : undefined}>
+        {count(row.weight)}
+        {row.override && "*"}
+      </span>
       <span role="gridcell" class="c-deficit num">{count(row.deficit)}</span>
       <span role="gridcell" class="c-wait num">{row.delivered ? duration(row.wait_ms) : "–"}</span>
       <span role="gridcell" class="c-waits">

@@ -125,6 +125,7 @@ def test_inspect_as_json(fila):
         "throttle_keys": [],
         "paused": None,
         "paused_keys": {},
+        "overrides": {},
         "batches": [],
         "version": 1,
     }

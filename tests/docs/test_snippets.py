@@ -25,6 +25,7 @@ PAGES = [
     "docs/testing.md",
     "docs/operations/change-a-queue.md",
     "docs/operations/measure.md",
+    "docs/operations/override-a-key.md",
     "docs/dramatiq.md",
     *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/hooks/tutorial-*.md")),
     *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/tutorials/*.md")),

@@ -121,6 +121,12 @@ class Talker(Protocol):
     def versions(self, queue: str) -> list[tuple[int, str, list[str]]]:
         """Number, author and what changed of every version."""
 
+    def set_override(
+        self, queue: str, key: str, settings: dict[str, str], clear: bool = False
+    ) -> None: ...
+
+    def overrides(self, queue: str) -> list[dict[str, Any]]: ...
+
     def pause_queue(self, queue: str, reason: str = "") -> None: ...
 
     def resume_queue(self, queue: str) -> None: ...
@@ -280,6 +286,19 @@ class FibpTalker(_Closing):
         with fibp_faults():
             found = self.peer.request(bodies.ListVersions(queue), bodies.ListVersionsResult)
             return [(one.version, one.who, list(one.changed)) for one in found.versions]
+
+    def set_override(
+        self, queue: str, key: str, settings: dict[str, str], clear: bool = False
+    ) -> None:
+        with fibp_faults():
+            record = bodies.SetOverride(queue, key, settings, clear)
+            self.peer.request(record, bodies.SetOverrideResult)
+
+    def overrides(self, queue: str) -> list[dict[str, Any]]:
+        with fibp_faults():
+            found = self.peer.request(bodies.ListOverrides(queue), bodies.ListOverridesResult)
+            document: list[dict[str, Any]] = json.loads(found.document)
+            return document
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
         with fibp_faults():
@@ -480,6 +499,21 @@ class GrpcTalker(_Closing):
         with grpc_faults():
             found = self.client.call("ListVersions", admin_pb2.ListVersionsRequest(queue=queue))
             return [(one.version, one.who, list(one.changed)) for one in found.versions]
+
+    def set_override(
+        self, queue: str, key: str, settings: dict[str, str], clear: bool = False
+    ) -> None:
+        with grpc_faults():
+            request = admin_pb2.SetOverrideRequest(
+                queue=queue, fairness_key=key, settings=settings, clear=clear
+            )
+            self.client.call("SetOverride", request)
+
+    def overrides(self, queue: str) -> list[dict[str, Any]]:
+        with grpc_faults():
+            found = self.client.call("ListOverrides", admin_pb2.ListOverridesRequest(queue=queue))
+            document: list[dict[str, Any]] = json.loads(found.document)
+            return document
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
         with grpc_faults():

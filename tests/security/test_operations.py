@@ -116,6 +116,17 @@ OPERATIONS: dict[str, Operation] = {
         "{queue}",
         lambda versions: versions == [(1, "", [])],
     ),
+    "SetOverride": Operation(
+        lambda talker, world: talker.set_override(world.queue, "default", {"weight": "3"}),
+        "admin",
+        "{queue}",
+    ),
+    "ListOverrides": Operation(
+        lambda talker, world: talker.overrides(world.queue),
+        "admin",
+        "{queue}",
+        lambda found: found == [],
+    ),
     "PauseQueue": Operation(
         lambda talker, world: talker.pause_queue(world.queue, "why"), "admin", "{queue}"
     ),

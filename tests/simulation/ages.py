@@ -134,7 +134,7 @@ def _give_up(books: Books, queue: Queue, message: Message) -> None:
     body = dead_body(message, "expired", error, books.now, queue.name)
     bury(books, dlq, message, body)
     target = books.lane(dlq, lane.key.name, lane.throttle_keys)
-    fair.weight_changes(target.key, message.weight)
+    books.tell_weight(target.key, message.weight)
     books.store(message, target, 0)
     if books.journal:
         kind = events.EVENT_DEAD_LETTERED

@@ -11,7 +11,7 @@ import heapq
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import ages, batches, busy, commands, deliveries, events, extensions, fair
+from . import ages, batches, busy, commands, deliveries, events, extensions, fair, overrides
 from .books import Books
 from .jobs import Jobs
 from .model import COUNTED
@@ -43,6 +43,7 @@ class Auditor(Books):
         self.fall_due()
         for queue in self.queues.values():
             busy.passes(queue, self.now)
+        overrides.fall_due(self)
         ended: list[str] = []
         for step in turn.steps:
             if isinstance(step.command, DeleteQueue):
@@ -123,6 +124,9 @@ class Auditor(Books):
             fair.turn_ends(queue, bool(queue.credit) and not turn.more)
             if queue.apart:
                 continue  # nothing of it is waited for any more
+            ends_ns = overrides.next_ns(queue)
+            if ends_ns:
+                wake_ns = min(wake_ns, max(ends_ns, now))
             if queue.leases:
                 first = extensions.first_of(queue)
                 if first.expires_ns <= now and not self.jobs.leases_left:

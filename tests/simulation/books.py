@@ -64,6 +64,12 @@ class Books:
             heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
         self.put(message)
 
+    def tell_weight(self, key: Key, weight: int) -> None:
+        """Its newest message says this weight."""
+        key.told_weight = weight
+        if not (key.override and key.override.weight):
+            fair.weight_changes(key, weight)
+
     def put(self, message: Message) -> None:
         lane = message.lane
         lane.put(message)
@@ -136,7 +142,7 @@ class Books:
         reason = verdict.reason or "hook"
         body = dead_body(message, reason, error, self.now, queue.name)
         ages.bury(self, dlq, message, body)
-        fair.weight_changes(lane.key, message.weight)
+        self.tell_weight(lane.key, message.weight)
         self.store(message, lane, 0)
         if self.journal:
             events.expect(
@@ -181,6 +187,7 @@ class Books:
     def drop_queue(self, queue: Queue) -> None:
         del self.queues[queue.name]
         for key in queue.keys.values():
+            self.tokens.buckets.pop(key.own_limit, None)
             for lane in key.lanes.values():
                 self.tokens.forget(lane)
                 for message in lane.line + lane.timed:

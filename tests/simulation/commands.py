@@ -28,13 +28,14 @@ from fila.core.command import (
     ResumeKey,
     ResumeQueue,
     SetConfig,
+    SetOverride,
     UpdateQueue,
 )
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import ages, batches, events, extensions, fair, pauses, updates
+from . import ages, batches, events, extensions, overrides, pauses, updates
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -108,7 +109,7 @@ def _store(books: Books, queue: Queue, command: Enqueue) -> None:
         books.messages[id] = message
         ages.stamp(books, queue, message, body)
         lane = books.lane(queue, assignment.fairness_key, assignment.throttle_keys)
-        fair.weight_changes(lane.key, weight)
+        books.tell_weight(lane.key, weight)
         books.store(message, lane, delay_ms)
         if books.journal:
             events.expect(books.events, events.EVENT_ENQUEUED, message)
@@ -353,7 +354,7 @@ def redrive(books: Books, command: Redrive, reply: Reply) -> None:
         message.attempts = 0
         books.left_late |= 0 < message.expires_ns <= books.now  # its time wakes the broker once
         ages.stamp(books, parent, message, message.sent)
-        fair.weight_changes(lane.key, message.weight)
+        books.tell_weight(lane.key, message.weight)
         books.store(message, lane, 0)
         if books.journal:
             events.expect(books.events, events.EVENT_REDRIVEN, message, source=dlq.name)
@@ -488,5 +489,6 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     ResumeQueue: pauses.resume_queue,
     Release: _release,
     SetConfig: _set_config,
+    SetOverride: overrides.set_override,
     UpdateQueue: updates.update_queue,
 }

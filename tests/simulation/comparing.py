@@ -10,12 +10,13 @@ from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_PARKED, LANE_PAUSED, L
 from fila.core.ledger import ROWS_MAX
 from fila.core.machine import Machine
 from fila.core.queue import Queue
+from fila.core.rejection import Rejection
 from fila.core.settings import Settings
 from fila.core.snapshot import snapshot
 from fila.core.state import State
 from fila.core.stats import QueueStats, stats, summaries
 
-from . import model, updates
+from . import model, overrides, updates
 from .auditor import Auditor
 from .disk import batch_numbers, lease_numbers, level_of
 from .tokens import TOLERANCE
@@ -57,6 +58,9 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
         queue = state.queues[name]
         _check_queue(queue, expected, auditor.now)
         updates.check_present(auditor, machine.view.settings_of(name), expected)
+        found = machine.view.overrides(name)
+        assert not isinstance(found, Rejection)
+        overrides.check_live(auditor, expected, dict(found))
         for key in queue.keys.values():
             for lane in key.lanes.values():
                 window_bytes += _check_window(lane, expected, state.settings, stored_max)
@@ -274,19 +278,30 @@ def _check_snapshot(auditor: Auditor, state: State) -> None:
 
 def _check_tokens(auditor: Auditor, state: State) -> None:
     tokens = auditor.tokens
-    _same("buckets", state.buckets.keys(), tokens.buckets.keys())
+    shared = {name for name in tokens.buckets if not name.startswith(b"\0")}
+    _same("buckets", state.buckets.keys(), shared)
     plain = {key: value for key, value in state.config.items() if not key.startswith("throttle")}
     _same("config", plain, auditor.config)
-    for name, bucket in state.buckets.items():
+    live = dict(state.buckets)
+    for queue in auditor.queues.values():
+        for key in queue.keys.values():
+            own = state.queues[queue.name].key_buckets.get(key.name)
+            _same(f"{key.own_limit!r}: there", own is not None, key.own_limit in tokens.buckets)
+            if own is not None:
+                live[key.own_limit] = own
+    for name, bucket in live.items():
         expected = tokens.buckets[name]
         _same(f"{name!r}: limit", (bucket.rate, bucket.burst), (expected.rate, expected.burst))
         level, should = level_of(bucket, state.now), expected.level_at(auditor.now)
         if abs(level - should) > TOLERANCE:
             raise Violation("throttle rate", f"{name!r}: {level} tokens, not {should}")
-    for lanes in state.lanes_of_throttle.values():
-        for lane in lanes:
-            if {one.name for one in lane.buckets} != set(lane.throttle_keys) & state.buckets.keys():
-                raise Violation("throttle rate", f"{lane.throttle_keys} has other buckets")
+    for live_queue in state.queues.values():
+        for live_key in live_queue.keys.values():
+            for lane in live_key.lanes.values():
+                should_be = {state.buckets.get(one) for one in lane.throttle_keys}
+                should_be.add(live_queue.key_buckets.get(live_key.name))
+                if set(lane.buckets) != should_be - {None}:
+                    raise Violation("throttle rate", f"{lane.throttle_keys} has other buckets")
 
 
 def _check_bounds(state: State) -> None:
@@ -295,6 +310,8 @@ def _check_bounds(state: State) -> None:
     for queue in state.queues.values():
         armed += queue.armed_ns != 0
         armed += sum(1 for lease in queue.extended.values() if lease.armed_ns)
+        armed += sum(1 for one in queue.overrides.values() if one.armed_ns)
+        armed += sum(1 for bucket in queue.key_buckets.values() if bucket.armed_ns)
         armed += sum(1 for batch in queue.lease_batches.values() if batch.armed_ns)
         for key in queue.keys.values():
             armed += sum(1 for lane in key.lanes.values() if lane.armed_ns)

@@ -90,9 +90,10 @@ def follow(books: Books, delivery: Delivery) -> None:
             fair_bytes.delivered(lane, len(message.body), settings.quantum_bytes)
         else:
             fair.delivered(key, settings.quantum)
-            if len(lane.throttle_keys) == 1 and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
+            alike = len(lane.throttle_keys) == 1 and not key.limited
+            if alike and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
                 fair.delivered_behind(lane, settings.quantum)
-        for name in books.tokens.take(lane, now) if lane.throttle_keys else ():
+        for name in books.tokens.take(lane, now) if lane.may_park else ():
             books.doubt(name)
         books.remove(message)
         lane.leased += 1
@@ -126,7 +127,9 @@ def _delivered_message(books: Books, queue: Queue, id: bytes) -> Message:
 def _check_oldest_lane(books: Books, message: Message) -> None:
     """Among the lanes of a key that surely may go, the oldest message goes first."""
     for lane in message.lane.key.lanes.values():
-        if lane.sure and lane is not message.lane:
+        # Where messages cost their bytes, a key that pays may wait at a bucket that has tokens.
+        waits = lane.key.queue.by_bytes and lane.may_park
+        if lane.sure and lane is not message.lane and not waits:
             head_ns = lane.head_ns(books.now)
             if head_ns >= 0 and head_ns + BURST_NS < message.ready_ns:
                 raise Violation(

@@ -11,7 +11,7 @@ from fila.core.queue import Queue
 from fila.core.state import State
 from fila.storage.memory import MemoryStore
 
-from . import ages, updates
+from . import ages, overrides, updates
 from .auditor import Auditor
 from .tokens import TOLERANCE
 from .turn import Violation
@@ -50,6 +50,7 @@ def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
         raise Violation("nothing is lost", f"{lost.hex()[-6:]} is not on the disk")
     updates.check_stored(auditor, store, numbers)
     ages.check_stored(auditor, store)
+    overrides.check_stored(auditor, store, numbers)
     leases = set()
     for key, value in store.scan(rows.LEASES, b"", b"\xff", _ALL, _ALL):
         row = rows.read_lease(value)
@@ -94,11 +95,12 @@ def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
     _same("rebuilt queues", new.queues.keys(), old.queues.keys())
     for name, queue in old.queues.items():
         check_rebuilt_queue(queue, new.queues[name])
-    for throttle_key, bucket in old.buckets.items():
-        levels = (
-            level_of(bucket, max(old.now, new.now)),
-            level_of(new.buckets[throttle_key], new.now),
-        )
+    buckets = [(name, one, new.buckets[name]) for name, one in old.buckets.items()]
+    for name, queue in old.queues.items():
+        again = new.queues[name].key_buckets
+        buckets += [(key, one, again[key]) for key, one in queue.key_buckets.items()]
+    for throttle_key, bucket, twin in buckets:
+        levels = level_of(bucket, max(old.now, new.now)), level_of(twin, new.now)
         if new.now >= old.now and abs(levels[0] - levels[1]) > TOLERANCE:
             raise Violation("rebuilt", f"{throttle_key!r}: {levels[0]} tokens became {levels[1]}")
 
@@ -112,7 +114,10 @@ def check_rebuilt_queue(queue: Queue, again: Queue) -> None:
             if twin is None:
                 raise Violation("rebuilt", f"lane {lane.number} of {name} is forgotten")
             if lane.pending or lane.leased:
-                _same(f"rebuilt weight of {name}/{key.name!r}", twin.key.weight, key.weight)
+                weights = (twin.key.weight, twin.key.told_weight)
+                _same(
+                    f"rebuilt weight of {name}/{key.name!r}", weights, (key.weight, key.told_weight)
+                )
             _same(f"rebuilt lane of {name}/{key.name!r}", _lane(twin), _lane(lane))
 
 
@@ -183,6 +188,8 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         lease_numbers(queue),
         queue.pause,
         queue.key_pauses,
+        {name: one.terms for name, one in queue.overrides.items()},
+        {name: (one.rate, one.burst) for name, one in queue.key_buckets.items()},
         {one.name: batch_numbers(one)[1:] for one in queue.lease_batches.values() if one.leases},
     )
 

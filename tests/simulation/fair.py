@@ -169,6 +169,8 @@ def delivered_behind(lane: Lane, quantum: int) -> None:
             continue
         if other_lane.throttle_keys != lane.throttle_keys or other.steady_since < 0:
             continue
+        if other.limited:
+            continue
         first, second = (key, other) if key.index < other.index else (other, key)
         span = queue.shared.get((first, second))
         steady = (first.steady_since, second.steady_since)

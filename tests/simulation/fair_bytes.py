@@ -25,7 +25,7 @@ ROUNDED = 1.0  # what is owed is kept in whole bytes
 def lane_changes(lane: Lane) -> None:
     """It came to have something that may go, or has nothing any more."""
     key = lane.key
-    if lane.throttle_keys:
+    if lane.may_park:
         key.cut_off = True
     else:
         key.stands = lane.ready

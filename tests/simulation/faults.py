@@ -1,7 +1,8 @@
 """The planted faults: one wrong line in the core at a time, and whether the auditor notices it.
 
 How they are planted is in planting.py; those in the turn and the commit path are in turn_faults.py,
-those of messages that cost their bytes in cost_faults.py, of busy consumers in busy_faults.py.
+those of messages that cost their bytes in cost_faults.py, of busy consumers in busy_faults.py, of
+overrides in override_faults.py.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from .age_faults import AGE_FAULTS
 from .busy_faults import BUSY_FAULTS
 from .cost_faults import COST_FAULTS
+from .override_faults import OVERRIDE_FAULTS
 from .planting import COMPILED, Fault, fault, planted
 from .run import Outcome, run_seed
 from .turn_faults import TURN_FAULTS
@@ -632,4 +634,5 @@ FAULTS = [
     *COST_FAULTS,
     *AGE_FAULTS,
     *BUSY_FAULTS,
+    *OVERRIDE_FAULTS,
 ]

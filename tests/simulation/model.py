@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import insort
 
+from fila.core.override import Terms
+
 # The core keeps arrivals of one moment apart by a nanosecond each; a timed message that falls due
 # within such a burst may stand anywhere in it, and hold the rest of it back until its time.
 BURST_NS = 5_000
@@ -85,11 +87,22 @@ class Message:
 
 
 class Lane:
-    __slots__ = ("key", "leased", "line", "ready", "removals", "sure", "throttle_keys", "timed")
+    __slots__ = (
+        "key",
+        "leased",
+        "limits",
+        "line",
+        "ready",
+        "removals",
+        "sure",
+        "throttle_keys",
+        "timed",
+    )
 
     def __init__(self, key: Key, throttle_keys: tuple[bytes, ...]) -> None:
         self.key = key
         self.throttle_keys = throttle_keys
+        self.limits = (*throttle_keys, key.own_limit)  # the buckets it draws on, if there are
         self.line: list[Message] = []
         self.timed: list[Message] = []
         self.leased = 0
@@ -100,6 +113,10 @@ class Lane:
     @property
     def pending(self) -> int:
         return len(self.line) + len(self.timed)
+
+    @property
+    def may_park(self) -> bool:
+        return bool(self.throttle_keys) or self.key.limited
 
     def put(self, message: Message) -> None:
         if message.timed:
@@ -166,8 +183,11 @@ class Key:
         "lanes",
         "largest",
         "lightest",
+        "limited",
         "met_tokens",
         "name",
+        "override",
+        "own_limit",
         "passed",
         "paused",
         "paused_ns",
@@ -180,6 +200,7 @@ class Key:
         "steady_since",
         "stood",
         "sure_lanes",
+        "told_weight",
         "weighed",
         "weight",
     )
@@ -189,6 +210,10 @@ class Key:
         self.name = name
         self.index = len(queue.keys)
         self.weight = 1
+        self.told_weight = 1  # by its newest message
+        self.override: Terms | None = None
+        self.own_limit = b"\0" + queue.name.encode() + b"\0" + name  # the bucket of its override
+        self.limited = False  # it had such a bucket: it may be parked without throttle keys
         self.heaviest = 1
         self.pending = 0
         self.lanes: dict[tuple[bytes, ...], Lane] = {}
@@ -459,10 +484,14 @@ class Queue:
             found.update(batch.leases)
         return found
 
-    def lane(self, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
-        key = self.keys.get(fairness_key)
+    def key(self, name: bytes) -> Key:
+        key = self.keys.get(name)
         if key is None:
-            key = self.keys[fairness_key] = Key(self, fairness_key)
+            key = self.keys[name] = Key(self, name)
+        return key
+
+    def lane(self, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
+        key = self.key(fairness_key)
         lane = key.lanes.get(throttle_keys)
         if lane is None:
             lane = key.lanes[throttle_keys] = Lane(key, throttle_keys)

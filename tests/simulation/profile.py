@@ -47,6 +47,8 @@ class Profile:
         self.max_attempts = (0, 0, 3)[self.turns % 3]  # of queues, where they have a limit
         self.updates = (0.0, 0.1, 0.0, 0.02, 0.0)[self.turns % 5]  # how often settings change
         self.ages = (0.0, 0.0, 0.1, 0.0, 0.6)[self.turns // 2 % 5]  # share of messages that expire
+        # How often an operator says something of a key.
+        self.overrides = (0.0, 0.0, 0.02, 0.1)[self.turns % 4]
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         # Queues where messages cost their bytes.

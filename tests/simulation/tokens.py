@@ -58,11 +58,11 @@ class Tokens:
         self.queues: dict[bytes, Counter[Queue]] = {}  # how many ready lanes of each queue name it
 
     def know(self, lane: Lane) -> None:
-        for name in lane.throttle_keys:
+        for name in lane.limits:
             self.lanes.setdefault(name, {})[lane] = None
 
     def forget(self, lane: Lane) -> None:
-        for name in lane.throttle_keys:
+        for name in lane.limits:
             self.lanes[name].pop(lane, None)
             self.queues.get(name, Counter()).pop(lane.key.queue, None)
 
@@ -71,7 +71,7 @@ class Tokens:
 
     def ready_changes(self, lane: Lane) -> None:
         """The lane came to have something ready, or has nothing ready any more."""
-        for name in lane.throttle_keys:
+        for name in lane.limits:
             queues = self.queues.setdefault(name, Counter())
             queues[lane.key.queue] += 1 if lane.ready else -1
             if not queues[lane.key.queue]:
@@ -91,12 +91,12 @@ class Tokens:
 
     def buckets_of(self, lane: Lane) -> list[Bucket]:
         buckets = self.buckets
-        return [buckets[name] for name in lane.throttle_keys if name in buckets]
+        return [buckets[name] for name in lane.limits if name in buckets]
 
     def has(self, lane: Lane, now: int, margin: float) -> bool:
         """Whether every bucket of the lane holds a token, and `margin` more."""
         buckets = self.buckets
-        for name in lane.throttle_keys:
+        for name in lane.limits:
             bucket = buckets.get(name)
             if bucket is not None and bucket.level_at(now) < 1.0 + margin:
                 return False
@@ -105,7 +105,7 @@ class Tokens:
     def take(self, lane: Lane, now: int) -> list[bytes]:
         """One token from each bucket. Returns the throttle keys that are short afterwards."""
         short = []
-        for name in lane.throttle_keys:
+        for name in lane.limits:
             bucket = self.buckets.get(name)
             if bucket is None:
                 continue

@@ -73,7 +73,7 @@ def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
     delayed = message.timed and message.ready_ns > message.since_ns
     if retry != (message.ready_ns - message.since_ns if delayed else 0):
         _fail(message, waits, now, f"its delay was {message.ready_ns - message.since_ns}")
-    if throttled and not lane.throttle_keys:
+    if throttled and not lane.may_park:
         _fail(message, waits, now, "it has no throttle keys")
     if not message.known or message.stall_then < 0:
         return

@@ -35,6 +35,7 @@ from fila.core.verdict import Assignment, FailureVerdict
 from .ages import Ages
 from .batch_readers import BatchReaders
 from .clients import Client, Clients
+from .overrides import Overrides
 from .profile import Profile
 from .updates import Updates
 
@@ -55,6 +56,7 @@ class Workload:
         self.batches = BatchReaders(rng)
         self.ages = Ages(profile.ages, profile.turns)
         self.updates = Updates(profile.updates, profile.turns)
+        self.overrides = Overrides(profile.overrides, profile.turns)
         self.enqueued = 0
 
     def open(self, world: World) -> None:
@@ -107,6 +109,9 @@ class Workload:
             actions.append(lambda: self.updates.ask(world, self.profile.queues))
         if self.ages.wanted():
             actions.append(lambda: self.ages.ask(world, self.profile.queues))
+        if self.overrides.wanted():
+            asked = self.profile
+            actions.append(lambda: self.overrides.ask(world, asked.queues, asked.keys))
         if self.made_again and rng.random() < 0.5:
             actions.append(partial(self.make_again, world, self.made_again))
             self.made_again = ""

@@ -38,7 +38,9 @@ def test_history_keeps_the_last_five_minutes_in_order() -> None:
 
 def figures(name: bytes, number: int = 1, delivered: int = 0, pending: int = 0) -> KeyFigures:
     reading = (delivered, 0, 0, 0, 0, 0, 0, 0, 0)
-    return KeyFigures(name, number, 1, pending, 0, delivered, 0.0, reading, 0, 0, "idle", None)
+    return KeyFigures(
+        name, number, 1, pending, 0, delivered, 0.0, reading, 0, 0, "idle", None, None
+    )
 
 
 def keys(count: int) -> list[KeyFigures]:

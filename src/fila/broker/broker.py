@@ -35,6 +35,7 @@ from fila.core.command import (
     ResumeKey,
     ResumeQueue,
     SetConfig,
+    SetOverride,
     StoreAuth,
     UpdateQueue,
     Withdraw,
@@ -361,19 +362,22 @@ class Broker(Turns):
         return self._turn.purge(queue, fairness_key, who, done)
 
     def pause_queue(self, queue: str, reason: str, who: str) -> Rejection | None:
-        return self._pause_or_resume(PauseQueue(queue, reason, who))
+        return self._steer(PauseQueue(queue, reason, who))
 
     def resume_queue(self, queue: str, who: str) -> Rejection | None:
-        return self._pause_or_resume(ResumeQueue(queue, who))
+        return self._steer(ResumeQueue(queue, who))
 
     def pause_key(self, queue: str, key: bytes, reason: str, who: str) -> Rejection | None:
-        return self._pause_or_resume(PauseKey(queue, key, reason, who))
+        return self._steer(PauseKey(queue, key, reason, who))
 
     def resume_key(self, queue: str, key: bytes, who: str) -> Rejection | None:
-        return self._pause_or_resume(ResumeKey(queue, key, who))
+        return self._steer(ResumeKey(queue, key, who))
 
-    def _pause_or_resume(
-        self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey
+    def set_override(self, command: SetOverride) -> Rejection | None:
+        return self._steer(command)
+
+    def _steer(
+        self, command: PauseQueue | ResumeQueue | PauseKey | ResumeKey | SetOverride
     ) -> Rejection | None:
         self.begin()
         reply = self._turn.apply(command)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fila.broker import explaining
 from fila.broker.stepping import ITEMS_OF_A_MESSAGE, STEP_ITEMS, Steps, counted
-from fila.core.command import UpdateQueue
+from fila.core import override
+from fila.core.command import SetOverride, UpdateQueue
 from fila.core.explain import Document
+from fila.core.override import Terms
 from fila.core.rejection import OK, Rejection
 from fila.core.stats import Reading
 from fila.core.versions import changed
@@ -191,6 +193,36 @@ def resume_key(session: Session, request: b.ResumeKey) -> b.ResumeKeyResult | Re
     return fault or b.ResumeKeyResult(OK)
 
 
+def set_override(session: Session, request: b.SetOverride) -> b.SetOverrideResult | Rejection:
+    command = SetOverride(
+        request.queue,
+        request.fairness_key.encode(),
+        request.settings,
+        request.clear,
+        request.note,
+        session.identity.label,
+    )
+    return session.broker.set_override(command) or b.SetOverrideResult(OK)
+
+
+def list_overrides(session: Session, request: b.ListOverrides) -> Any:
+    found = session.broker.machine.view.overrides(request.queue)
+    return found if isinstance(found, Rejection) else _overrides(session.broker.work, found)
+
+
+def _overrides(
+    work: Work, found: list[tuple[bytes, Terms]]
+) -> Generator[None, None, b.ListOverridesResult]:
+    told: list[bytes] = []
+    for start in range(0, len(found), STEP_ITEMS):
+        if start:
+            work.done += STEP_ITEMS // ITEMS_OF_A_MESSAGE
+            yield
+        for key, terms in found[start : start + STEP_ITEMS]:
+            told.append(explaining.as_json({"key": key.decode(), **override.document(terms)}))
+    return b.ListOverridesResult(OK, b"[" + b",".join(told) + b"]")
+
+
 def redrive(session: Session, request: b.Redrive, done: Done) -> Rejection | None:
     def moved(count: int) -> None:
         done(b.RedriveResult(OK, count))
@@ -227,6 +259,8 @@ AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.ResumeQueue: resume_queue,
     b.PauseKey: pause_key,
     b.ResumeKey: resume_key,
+    b.SetOverride: set_override,
+    b.ListOverrides: list_overrides,
     b.GetLimits: get_limits,
 }
 LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = {

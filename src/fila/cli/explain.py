@@ -80,13 +80,18 @@ def text(found: dict[str, Any]) -> str:
 
 
 def keys_table(keys: list[dict[str, Any]]) -> str:
+    overridden = any(one.get("override") is not None for one in keys)
+    return _keys(keys) + ("\n* overridden: see `fila key list`" if overridden else "")
+
+
+def _keys(keys: list[dict[str, Any]]) -> str:
     return table(
         ("KEY", "PENDING", "WEIGHT", "RATE/S", "DELIVERED", "OLDEST", "WAITS FOR"),
         [
             (
                 one["key"],
                 one["pending"],
-                one["weight"],
+                _weight(one),
                 one["rate_per_second"],
                 one["delivered"],
                 duration(one["oldest_ms"]) if one["pending"] else "-",
@@ -106,6 +111,11 @@ def _waits_for(key: dict[str, Any]) -> str:
     if key["paused"] is not None:
         return paused_text(key["paused"])
     return key["waiting_for"] or "-"
+
+
+def _weight(key: dict[str, Any]) -> str:
+    """A star where an override says it, or limits the rate."""
+    return f"{key['weight']}*" if key.get("override") is not None else str(key["weight"])
 
 
 def _parts(found: dict[str, Any]) -> str:

@@ -1,10 +1,10 @@
-"""`fila key pause|resume`: pause one tenant of a queue, and resume it."""
+"""`fila key`: one tenant of a queue. Pausing and resuming it; its override: `key_override`."""
 
 from __future__ import annotations
 
 import argparse
 
-from fila.cli import connection
+from fila.cli import connection, key_override
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import say, say_json, shown
 
@@ -13,9 +13,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "key",
-        "pause and resume a fairness key",
-        about="Pause and resume one fairness key of a queue. `fila explain QUEUE` shows the keys.",
-        examples="  fila key pause orders acme --reason migration\n  fila key resume orders acme",
+        "pause a fairness key; override its weight and rate",
+        about="Pause and resume one fairness key of a queue, or override its weight and rate.\n"
+        "`fila explain QUEUE` shows the keys. API keys are another thing: see `fila auth`.",
+        examples="  fila key pause orders acme --reason migration\n  fila key resume orders acme\n"
+        "  fila key set orders acme --weight 10 --expires-in 2h",
     )
     inner = verbs(parser)
     pause = command(
@@ -34,9 +36,12 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     resume.add_argument("queue", metavar="QUEUE", help="the queue")
     resume.add_argument("key", metavar="KEY", help="the fairness key")
+    key_override.add_parsers(inner)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.verb in key_override.VERBS:
+        return key_override.run(args)
     paused = args.verb == "pause"
     with connection.open_client(args) as client:
         if paused:

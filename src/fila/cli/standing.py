@@ -48,17 +48,24 @@ def of_queues(client: FilaClient) -> Standing:
 
 
 class OfQueue(NamedTuple):
-    """A queue's own pause, and those of its keys; which version its settings have."""
+    """A queue's own pause, and those of its keys; which version its settings have; what operators
+    said of its keys."""
 
     paused: Pause | None
     paused_keys: dict[str, Pause]
     version: int | None  # None: not told
+    overrides: dict[str, dict[str, Any]]
 
 
 def of_queue(client: FilaClient, queue: str) -> OfQueue:
     found = _explain(client, queue)
     keys = {one["key"]: one["paused"] for one in found.get("keys", []) if one["paused"] is not None}
-    return OfQueue(found.get("paused"), keys, found.get("version"))
+    said = _overrides(client, queue) if found.get("overridden_keys") else {}
+    return OfQueue(found.get("paused"), keys, found.get("version"), said)
+
+
+def _overrides(client: FilaClient, queue: str) -> dict[str, dict[str, Any]]:
+    return {one.pop("key"): one for one in client.list_overrides(queue)}
 
 
 def pause_lines(what: str, pauses: dict[str, Pause]) -> str:

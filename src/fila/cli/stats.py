@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fila.cli import connection, standing
+from fila.cli.key_override import terms_text
 from fila.cli.options import Subparsers, command
 from fila.cli.output import say, say_json, shown, table
 
@@ -82,15 +83,19 @@ def show_one(args: argparse.Namespace, queue: str) -> int:
     with connection.open_client(args) as client:
         found = client.get_stats(queue)
         streams = _streams(client, queue)
-        paused, paused_keys, version = standing.of_queue(client, queue)
+        paused, paused_keys, version, overrides = standing.of_queue(client, queue)
     if args.json:
-        stopped = {"paused": paused, "paused_keys": paused_keys}
+        stopped = {"paused": paused, "paused_keys": paused_keys, "overrides": overrides}
         document = {**_document(queue, found), **stopped, "batches": streams}
         say_json({**document, "version": version})
     else:
         say(_text(queue, found, version))
         stops = [standing.pause_lines("Queue", {queue: paused} if paused else {})]
         stops.append(standing.pause_lines("Key", paused_keys))
+        stops += [
+            f'Key "{shown(name)}" is overridden: {shown(terms_text(one))}'
+            for name, one in overrides.items()
+        ]
         if any(stops):
             say("\n" + "\n".join(filter(None, stops)))
         if streams:

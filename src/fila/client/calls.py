@@ -234,6 +234,25 @@ def resume_key(queue: str, key: str) -> Call[None]:
     return call_of(b.ResumeKey(queue, key), _nothing)
 
 
+def set_override(
+    queue: str, key: str, settings: Mapping[str, str | float], note: str
+) -> Call[None]:
+    texts = {name: str(value) for name, value in settings.items()}
+    return call_of(b.SetOverride(queue, key, texts, False, note), _nothing)
+
+
+def clear_override(queue: str, key: str) -> Call[None]:
+    return call_of(b.SetOverride(queue, key, {}, True), _nothing)
+
+
+def list_overrides(queue: str) -> Call[list[dict[str, Any]]]:
+    def parse(reply: b.ListOverridesResult) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(reply.document)
+        return found
+
+    return call_of(b.ListOverrides(queue), parse)
+
+
 def purge(queue: str, key: str | None) -> Call[int]:
     return call_of(b.Purge(queue, key), lambda r: int(r.purged))
 

@@ -122,7 +122,8 @@ def give_up(state: State, lane: Lane, entry: Entry, ring_delta: int) -> None:
             ERROR,
             target.key.active - was_active,
         )
-        state.events.append(event._replace(source_queue=queue.name))
+        told = event._replace(source_queue=queue.name, weight=target.key.weight)
+        state.events.append(told)
 
 
 def in_dlq(state: State, dlq: Queue, body: bytes) -> bytes:

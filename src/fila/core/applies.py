@@ -57,6 +57,7 @@ class Applies:
         | c.Redrive
         | c.ResumeKey
         | c.ResumeQueue
+        | c.SetOverride
         | c.UpdateQueue
         | c.Withdraw,
     ) -> int | Rejection: ...

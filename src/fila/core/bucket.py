@@ -6,6 +6,7 @@ import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from fila.core import rows
 from fila.core.deadline import Sleeper
 
 if TYPE_CHECKING:
@@ -18,23 +19,30 @@ TOKEN: Final = 1.0 - 1e-9
 
 
 class Bucket(Sleeper):
-    """Tokens at a point in time. Shared by every queue that names its key."""
+    """Tokens at a point in time. Shared by every queue that names its key; or, where a group is
+    given, of one fairness key of a queue (`overriding.py`), whose name it has then."""
 
     __slots__ = (
         "at_ns",
         "burst",
         "dirty",
+        "group",
         "limited",
         "name",
         "passed",
         "rate",
+        "row",
         "tokens",
         "waiters",
     )
 
-    def __init__(self, name: bytes, rate: float, burst: float, now: int) -> None:
+    def __init__(
+        self, name: bytes, rate: float, burst: float, now: int, row: bytes = b"", group: int = 0
+    ) -> None:
         super().__init__()
         self.name = name
+        self.row = row or rows.BUCKET_PREFIX + name  # where its level is stored
+        self.group = group  # the log group it is stored with
         self.rate = rate
         self.burst = burst
         self.tokens = burst  # a new bucket starts full

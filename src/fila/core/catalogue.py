@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import effect, key_rows, rejection, rows, throttle
+from fila.core import effect, key_rows, overriding, rejection, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.byte_cost import COST_BYTES, COSTS, cost_of
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
@@ -187,10 +187,7 @@ def set_limit(state: State, name: bytes, limit: throttle.Limit | None) -> None:
         if bucket is None:
             return
         del state.buckets[name]
-        state.deadlines.disarm(bucket)
-        state.waiting.pop(bucket, None)
-        if bucket.dirty:
-            state.dirty_buckets.remove(bucket)
+        state.drop_bucket(bucket)
         for lane in lanes:
             lane.buckets.remove(bucket)
             if lane.line_of is bucket:
@@ -281,6 +278,7 @@ def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
         state.deadlines.disarm(queue.aging)
         queue.aging = None  # they refer to each other
     state.due_aging.pop(queue, None)
+    overriding.forget(state, queue)
     for lease in queue.extended.values():
         state.deadlines.disarm(lease)
     state.due_queues.pop(queue, None)

@@ -258,6 +258,18 @@ class ResumeKey(NamedTuple):
     who: str = ""
 
 
+class SetOverride(NamedTuple):
+    """Let what is named (`override.py`) hold for a fairness key, whatever its messages say; or
+    clear all of it."""
+
+    queue: str
+    fairness_key: bytes
+    settings: dict[str, str]
+    clear: bool = False
+    note: str = ""
+    who: str = ""
+
+
 class Purge(NamedTuple):
     """Drop what is pending in these lanes, which `purgeable` named; what is leased stays."""
 
@@ -297,5 +309,6 @@ Command = (
     | ResumeQueue
     | PauseKey
     | ResumeKey
+    | SetOverride
     | Purge
 )

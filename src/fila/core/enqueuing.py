@@ -40,7 +40,7 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
         else:
             lane = state.lane(queue, fairness_key, throttle_keys)
             key = lane.key
-        if weight != key.weight:  # a key's own weight is never out of bounds
+        if weight != key.told_weight:  # a key's own weight is never out of bounds
             weight = min(max(weight, 1), weight_max)
             state.set_weight(queue, key, weight)
         was_active = key.active
@@ -58,7 +58,7 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
             lanes.append(lane)
             joins = key.active - was_active
             numbers += (
-                weight, len(body), key.pending, ready, ring.keys, joins, ring.handed_out,
+                key.weight, len(body), key.pending, ready, ring.keys, joins, ring.handed_out,
             )  # fmt: skip
     if trail is not None:
         trail.end()

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Generator
 from typing import Any, Final
 
-from fila.core import rejection, wording
+from fila.core import override, rejection, wording
 from fila.core.byte_cost import cost_of, quantum_of
 from fila.core.due import due
 from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
@@ -131,6 +131,7 @@ def about_queue(state: State, queue: Queue) -> Document:
         "rate_per_second": round(queue.service.since(now - RECENT_NS, now).per_second(), 3),
         "paused": _pause(queue.pause),
         "paused_keys": len(queue.key_pauses),
+        "overridden_keys": len(queue.overrides),
         "quarantined": None,
     }
 
@@ -147,6 +148,7 @@ def about_quarantined(state: State, one: Quarantined) -> Document:
         "rate_per_second": 0.0,
         "paused": None,
         "paused_keys": 0,
+        "overridden_keys": 0,
         "quarantined": {"since_ms": one.since_ns // MS, "cause": one.cause},
     }
 
@@ -188,6 +190,7 @@ def about_key(state: State, queue: Queue, name: bytes, recent: Served | None = N
             )
         },
         "paused": _pause(queue.key_pauses.get(name)),
+        "override": _override(queue, key),
     }
 
 
@@ -285,13 +288,15 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
         token_ns = bucket.next_token_ns()
         document["bucket"] = {
             "key": bucket.name.decode(),
+            "of_override": bucket.group != 0,
             "tokens": round(bucket.tokens, 6),
             "rate": bucket.rate,
             "burst": bucket.burst,
             "next_token_ms": max(token_ns - now, 0) / MS if token_ns else None,
             "waiting_lanes": len(bucket.waiters),
         }
-    shared = bucket.name if bucket is not None and cause == CAUSE_THROTTLED else None
+    shares = bucket is not None and bucket.group == 0 and cause == CAUSE_THROTTLED
+    shared = bucket.name if bucket is not None and shares else None
     document["served_meanwhile"] = _served(state, queue, lane.key.name, since_ns, shared)
     document["due"] = _due(state, waiting, waits) if cause in _CONTENDED else None
     document["eta_ms"] = None if found.eta_ns is None else round(found.eta_ns / MS, 3)
@@ -351,6 +356,13 @@ def _served(
             for count, name in others[:BLAMED_MAX]
         ],
     }
+
+
+def _override(queue: Queue, key: FairnessKey) -> Document | None:
+    one = queue.overrides.get(key.name)
+    if one is None:
+        return None
+    return {**override.document(one.terms), "told_weight": key.told_weight}
 
 
 def _pause(pause: Pause | None) -> Document | None:

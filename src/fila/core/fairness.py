@@ -53,6 +53,7 @@ class FairnessKey(Counted):
         "pending",
         "serial",
         "stale",
+        "told_weight",
         "weight",
     )
 
@@ -60,6 +61,7 @@ class FairnessKey(Counted):
         super().__init__(name)
         self.number = number  # its first lane's: a key that was forgotten comes back with another
         self.weight = 1
+        self.told_weight = 1  # by its newest message: the same, unless it has an override
         self.deficit = 0
         self.granted = 0  # the deficit with which the visit under way began
         # Where messages cost their bytes:

@@ -14,6 +14,7 @@ from fila.core.fairness import FairnessKey, Ring
 from fila.core.lane import LANE_DELAYED, LANE_PARKED
 from fila.core.lease import Consumer, LeaseBatch
 from fila.core.meter import NOTHING, Reading
+from fila.core.override import Terms
 from fila.core.pause import Pause
 from fila.core.queue import Queue
 
@@ -87,6 +88,7 @@ class KeyFigures(NamedTuple):
     throttled: int  # pending messages behind an empty bucket
     state: str
     pause: Pause | None
+    override: Terms | None
 
     @property
     def delivered(self) -> int:
@@ -173,7 +175,9 @@ def of_queue(queue: Queue) -> QueueFigures:
     )
 
 
-def of_key(key: FairnessKey, ring: Ring) -> KeyFigures:
+def of_key(key: FairnessKey, queue: Queue) -> KeyFigures:
+    ring = queue.ring
+    override = queue.overrides.get(key.name)
     leased = throttled = delayed = 0
     for lane in key.lanes.values():
         leased += lane.leased
@@ -203,6 +207,7 @@ def of_key(key: FairnessKey, ring: Ring) -> KeyFigures:
         throttled,
         state,
         key.pause,
+        override.terms if override is not None else None,
     )
 
 

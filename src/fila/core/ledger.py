@@ -43,7 +43,7 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
             pack(
                 lane.queue.number,
                 lane.number,
-                lane.key.weight,
+                lane.key.told_weight,
                 lane.pending,
                 lane.tail,
                 lane.stored_head(),
@@ -82,7 +82,7 @@ def restore(group: Group, position: int, mentioned: list[Lane]) -> None:
 def put_lane(lane: Lane, now: int) -> Op:
     """The lane's own row."""
     row = rows.LaneRow(
-        lane.key.weight,
+        lane.key.told_weight,
         lane.pending,
         lane.tail,
         lane.stored_head(),

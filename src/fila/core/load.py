@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import aging, pausing, quarantining, rows, throttle, ttl
+from fila.core import aging, overriding, pausing, quarantining, rows, throttle, ttl
 from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
 from fila.core.extending import drop, keep
@@ -138,6 +138,7 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
     for queue in group.queues:
         queue.stalled_since = queue.loaded_ns = state.now
         pausing.load_pauses(state, queue)
+        overriding.load_overrides(state, queue)
         _load_lanes(state, queue, lanes)
     _load_ledger(group, lanes, ledger)
     for queue in group.queues:
@@ -253,7 +254,8 @@ def _load_head(state: State, lane: Lane) -> None:
     queue = lane.queue
     key = lane.key
     # The same in all of its lanes, unless the limit is lower than it was.
-    key.weight = min(lane.weight_seen, state.settings.weight_max)
+    key.told_weight = min(lane.weight_seen, state.settings.weight_max)
+    state.weigh(queue, key)
     if lane.pending or lane.leased:
         state.idle.pop(lane, None)
     if lane.pending == 0:

@@ -20,6 +20,7 @@ from fila.core import (
     extending,
     lease_batch,
     leasing,
+    overriding,
     pausing,
     purging,
     quarantining,
@@ -36,6 +37,7 @@ from fila.core.entry import Entry
 from fila.core.lane import Lane
 from fila.core.lease import Lease, LeaseBatch
 from fila.core.ledger import close_batch
+from fila.core.override import Override
 from fila.core.purging import Purgeable
 from fila.core.queue import Aging, Queue
 from fila.core.reader import Reader, StoreDamagedError
@@ -73,6 +75,7 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.PauseKey: pausing.pause_key,
     c.ResumeKey: pausing.resume_key,
     c.Purge: purging.purge,
+    c.SetOverride: overriding.set_override,
     c.UpdateQueue: versions.update_queue,
 }
 # Those about the catalogue, which look queues up themselves or need none.
@@ -116,6 +119,8 @@ class Machine(Applies):
                 leasing.fall_due(state, owner)
             elif isinstance(owner, Aging):
                 state.due_aging[owner.queue] = None
+            elif isinstance(owner, Override):
+                overriding.fall_due(state, owner)
         else:
             now = state.now
         if now > state.now:

@@ -11,12 +11,14 @@ from fila.core.fairness import FairnessKey, Ring
 from fila.core.heads import Heads
 from fila.core.lane import Windowed
 from fila.core.meter import QueueMeter
+from fila.core.override import Override
 from fila.core.pause import Pause, Pauses
 from fila.core.row_batch import Op
 from fila.core.rows import QueueRow
 from fila.core.service import Service
 
 if TYPE_CHECKING:
+    from fila.core.bucket import Bucket
     from fila.core.lane import Lane
     from fila.core.lease import Consumer, Lease, LeaseBatch, Leased
 
@@ -124,6 +126,7 @@ class Queue(Sleeper):
         "extended",
         "group",
         "heads",
+        "key_buckets",
         "key_pauses",
         "keys",
         "keys_pending",
@@ -141,6 +144,7 @@ class Queue(Sleeper):
         "number",
         "on_enqueue",
         "on_failure",
+        "overrides",
         "pause",
         "pauses",
         "pending",
@@ -206,6 +210,8 @@ class Queue(Sleeper):
         # While it is paused: who would stand in `ready`.
         self.benched: OrderedDict[Consumer, None] = OrderedDict()
         self.key_pauses: dict[bytes, Pause] = {}  # also of keys that have no messages
+        self.overrides: dict[bytes, Override] = {}  # also of keys that have no messages
+        self.key_buckets: dict[bytes, Bucket] = {}  # of those of them that limit the rate
         self.pauses: Pauses | None = None  # what is over, for the wait splits; None: nothing
 
     def stall_at(self, now: int) -> int:

@@ -135,7 +135,7 @@ def redrive(state: State, command: Redrive) -> int | Rejection:
             event = events.of_message(
                 effect.EVENT_REDRIVEN, target, again, state.now, ring_delta=delta
             )
-            state.events.append(event._replace(source_queue=dlq.name))
+            state.events.append(event._replace(source_queue=dlq.name, weight=target.key.weight))
         moved += 1
     dlq.counters.redriven += moved
     return moved

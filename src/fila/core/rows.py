@@ -9,6 +9,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'b' · throttle key                           → bucket level
               'l' · queue u32 · lane u64                   → lane record
               'g' · group u32 · position u64               → ledger record
+              'k' · queue u32 · u8 · fairness key          (`override.py`)
               'n'                                          → next queue number u32
               'o' · queue u32 · batch name (UTF-8)         → open batch record
               'p' · queue u32 · u8 0                       → pause record of the queue
@@ -74,6 +75,7 @@ FORMAT_KEY: Final = b"format"
 NEXT_QUEUE_KEY: Final = b"n"
 CONFIG_PREFIX: Final = b"c"
 BUCKET_PREFIX: Final = b"b"
+OVERRIDE_PREFIX: Final = b"k"
 LANE_PREFIX: Final = b"l"
 LEDGER_PREFIX: Final = b"g"
 OPEN_BATCH_PREFIX: Final = b"o"
@@ -83,6 +85,7 @@ AGING_PREFIX: Final = b"t"
 VERSION_PREFIX: Final = b"v"
 # Rows of the state family that belong to a queue, whose number follows.
 QUEUE_PREFIXES: Final = (
+    OVERRIDE_PREFIX,
     LANE_PREFIX,
     OPEN_BATCH_PREFIX,
     PAUSE_PREFIX,

@@ -62,5 +62,7 @@ class Settings(NamedTuple):
     idempotency_ms: int = 24 * 3600 * 1000  # and for how long
     pause_text_bytes_max: int = 1_024  # of a reason, and of who gave it
     paused_keys_max: int = 10_000  # of one queue
+    overrides_max: int = 10_000  # fairness keys of one queue with an override
+    override_key_bytes_max: int = 4_096  # of such a key's name
     browse_ranges_max: int = 65_535  # what a reply can count
     purge_lanes: int = 512  # lanes one step of a purge empties

@@ -207,7 +207,9 @@ def _fail(
         again = effect.EVENT_REQUEUED if target is lane else effect.EVENT_DEAD_LETTERED
         delta = target.key.active - was_active
         event = events.of_message(again, target, moved, state.now, error, delta)
-        state.events.append(event._replace(source_queue="" if target is lane else queue.name))
+        if target is not lane:
+            event = event._replace(source_queue=queue.name, weight=target.key.weight)
+        state.events.append(event)
     _settle(state, queue, lease, lane, size)
 
 

@@ -135,6 +135,8 @@ class State:
         if key is None:
             key = queue.keys[fairness_key] = FairnessKey(fairness_key, number)
             key.pause = queue.key_pauses.get(fairness_key)
+            if queue.overrides:
+                self.weigh(queue, key)
         lane = key.lanes[throttle_keys] = Lane(queue, key, number, throttle_keys)
         self.idle[lane] = None
         for name in throttle_keys:
@@ -142,6 +144,10 @@ class State:
             bucket = self.buckets.get(name)
             if bucket is not None:
                 lane.buckets.append(bucket)
+        if queue.key_buckets:
+            bucket = queue.key_buckets.get(fairness_key)
+            if bucket is not None:
+                lane.buckets = [*lane.buckets, bucket]
         return lane
 
     def forget_lane(self, lane: Lane) -> None:
@@ -171,14 +177,24 @@ class State:
             self.ops(oldest.queue.group).append((DELETE_STATE, key, b""))
 
     def set_weight(self, queue: Queue, key: FairnessKey, weight: int) -> None:
-        """The weight of the newest message is the key's; it is stored with all of its lanes."""
+        """The weight of the newest message is the key's, unless an override says otherwise; it is
+        stored with all of its lanes."""
         weight = min(weight, self.settings.weight_max)  # messages of a time without the limit
+        if weight != key.told_weight:
+            key.told_weight = weight
+            self.weigh(queue, key)
+            for lane in key.lanes.values():
+                self.touch(lane)
+
+    def weigh(self, queue: Queue, key: FairnessKey) -> None:
+        """Let the key have the weight that its override or, without one, its messages say."""
+        one = queue.overrides.get(key.name)
+        weight = one.terms.weight if one is not None else 0
+        weight = min(weight or key.told_weight, self.settings.weight_max)
         if weight != key.weight:
             queue.ring.set_weight(key, weight)
             if self.journal and key.pending:  # a key that has just come has it already
                 self.events.append(events.weight_changed(queue, key, self.now))
-            for lane in key.lanes.values():
-                self.touch(lane)
 
     # --- consumers
 
@@ -202,9 +218,16 @@ class State:
     def write_buckets(self) -> None:
         if not self.dirty_buckets:
             return
-        ops = self.ops(self.groups[0])
         for bucket in self.dirty_buckets:
             bucket.dirty = False
             value = rows.bucket_row(bucket.tokens, bucket.at_ns)
-            ops.append((PUT_STATE, rows.BUCKET_PREFIX + bucket.name, value))
+            self.ops(self.groups[bucket.group]).append((PUT_STATE, bucket.row, value))
         self.dirty_buckets = []
+
+    def drop_bucket(self, bucket: Bucket) -> None:
+        """There is no such limit any more: nothing of it is due or to be stored."""
+        self.deadlines.disarm(bucket)
+        self.waiting.pop(bucket, None)
+        if bucket.dirty:
+            bucket.dirty = False
+            self.dirty_buckets.remove(bucket)

@@ -85,7 +85,7 @@ def _change_colon(
         after = {rate_key: rate.strip(), burst_key: burst.strip()}
     removes = [_DOT + name]
     if value:
-        number = _number(value)
+        number = number_of(value)
         if isinstance(number, str):
             return invalid_value(key, number)
         after[key] = value.strip()
@@ -100,10 +100,10 @@ def _change_colon(
 
 
 def _colon_limit(name: str, config: dict[str, str]) -> Limit | None:
-    rate = _number(config.get(f"{_COLON}{name}:rate", ""))
+    rate = number_of(config.get(f"{_COLON}{name}:rate", ""))
     if isinstance(rate, str):
         return None
-    burst = _number(config.get(f"{_COLON}{name}:burst", ""))
+    burst = number_of(config.get(f"{_COLON}{name}:burst", ""))
     return Limit(rate, max(rate, 1.0) if isinstance(burst, str) else burst)
 
 
@@ -111,7 +111,7 @@ def _pair(value: str) -> Limit | str:
     parts = value.split(",")
     if len(parts) != 2:
         return f'"{value}" is not "rate,burst", for example "100,150"'
-    rate, burst = _number(parts[0]), _number(parts[1])
+    rate, burst = number_of(parts[0]), number_of(parts[1])
     if isinstance(rate, str):
         return rate
     if isinstance(burst, str):
@@ -119,7 +119,7 @@ def _pair(value: str) -> Limit | str:
     return Limit(rate, burst)
 
 
-def _number(text: str) -> float | str:
+def number_of(text: str) -> float | str:
     """A finite number of at least 0, or the reason why it is none."""
     text = text.strip()
     if not _NUMBER.fullmatch(text):

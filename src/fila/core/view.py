@@ -18,6 +18,7 @@ from fila.core.entry import id_of
 from fila.core.explain import Document, Explaining
 from fila.core.figures import BucketFigures, ConsumerFigures, KeyFigures, OpenBatch, QueueFigures
 from fila.core.lane import LANE_PARKED
+from fila.core.override import Terms
 from fila.core.pause import Pause
 from fila.core.quarantine import Quarantined
 from fila.core.queue import Queue
@@ -134,6 +135,18 @@ class View:
             return None
         return queue.pause if fairness_key is None else queue.key_pauses.get(fairness_key)
 
+    def overrides(self, name: str) -> list[tuple[bytes, Terms]] | Rejection:
+        """What operators say of keys of a queue, by key."""
+        queue = self._state.queues.get(name)
+        if queue is None:
+            return self._state.no_queue(name)
+        return sorted([(key, one.terms) for key, one in queue.overrides.items()])
+
+    def override_of(self, name: str, fairness_key: bytes) -> Terms | None:
+        queue = self._state.queues.get(name)
+        one = queue.overrides.get(fairness_key) if queue is not None else None
+        return one.terms if one is not None else None
+
     def consumers(self, name: str, count_max: int) -> list[ConsumerFigures]:
         queue = self._state.queues.get(name)
         found = islice(queue.consumers.values(), count_max) if queue is not None else ()
@@ -201,7 +214,7 @@ class View:
         if queue is None:
             return []
         keys = queue.keys
-        return [figures.of_key(keys[one], queue.ring) for one in fairness_keys if one in keys]
+        return [figures.of_key(keys[one], queue) for one in fairness_keys if one in keys]
 
     # --- buckets
 
@@ -226,7 +239,8 @@ class View:
             key = queue.keys.get(one)
             for lane in key.lanes.values() if key is not None else ():
                 for bucket in lane.buckets:
-                    found[bucket.name] = None
+                    if bucket.group == 0:
+                        found[bucket.name] = None
         return list(found)
 
     def throttled(self, names: list[bytes]) -> dict[str, int]:

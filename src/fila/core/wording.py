@@ -123,6 +123,8 @@ def _cause(document: Document) -> str:
         return f"{who} credit: {held} {are} in flight and not yet acknowledged."
     if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
+        if bucket["of_override"]:
+            return f"{_of_override(document)} lets {bucket['rate']:g} messages a second go."
         text = (
             f'Its bucket "{bucket["key"]}" is empty: it lets {bucket["rate"]:g} messages a '
             "second go"
@@ -170,6 +172,16 @@ def _few(rate: float) -> str:
     return f"{rate:.3g}" if rate < 1000 else f"{rate:,.0f}"
 
 
+def _of_override(document: Document) -> str:
+    """Who limited the rate of the message's key."""
+    one = document["key"]["override"]
+    if one is None:
+        return "Its key's own rate"
+    by = f" by {one['by']}" if one["by"] else ""
+    note = f" ({one['note']})" if one["note"] else ""
+    return f"The override of its key{by}{note}"
+
+
 def _most(served: Document) -> str:
     most = served["others"][0]
     return f'"{most["key"]}" had {most["messages"]} and its own key {served["own"]}'
@@ -208,20 +220,21 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
     if cause == CAUSE_THROTTLED:
         bucket = document["bucket"]
         rate, burst = max(bucket["rate"] * 2, 1.0), max(bucket["burst"], 1.0)
-        made.append(
-            _change(
-                "raise_rate",
-                f'twice the rate of bucket "{bucket["key"]}"',
-                f"fila config set throttle.{bucket['key']} {rate:g},{burst:g}",
-                half,
-            )
-        )
+        if bucket["of_override"]:
+            text = "twice the rate of the key's override"
+            do = f"fila key set {queue} {key} --rate {rate:g}"
+        else:
+            text = f'twice the rate of bucket "{bucket["key"]}"'
+            do = f"fila config set throttle.{bucket['key']} {rate:g},{burst:g}"
+        made.append(_change("raise_rate", text, do, half))
     if cause in (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN) and lane.queue.ring.keys > 1:
         rate = reweighted(lane, found, 2)
         ahead = document["message"]["ahead"]
         eta = round((ahead + 1) * 1_000 / rate, 3) if rate > 0 else None
-        text = f"weight {2 * lane.key.weight} instead of {lane.key.weight} for the key"
-        made.append(_change("raise_weight", text, None, eta))
+        weight = lane.key.weight
+        text = f"weight {2 * weight} instead of {weight} for the key"
+        do = f"fila key set {queue} {key} --weight {2 * weight}"
+        made.append(_change("raise_weight", text, do, eta))
     consumers = document["consumers"]
     if cause in (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN) and consumers:
         eta = None if eta_ms is None else round(eta_ms * consumers / (consumers + 1), 3)

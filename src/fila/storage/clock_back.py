@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fila.core import key_rows, rows, version_rows
+from fila.core import key_rows, override, rows, version_rows
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -83,6 +83,8 @@ class _Shift:
             created_ns = self.time(queue_row.created_ns)
             return key, rows.queue_row(queue_row._replace(created_ns=created_ns))
         if family == rows.STATE:
+            if rows.kind_of(key) == rows.OVERRIDE_PREFIX:
+                return key, self._override(key, value)
             return key, self._state(rows.kind_of(key), value)
         if family == rows.IDEMPOTENCY and rows.kind_of(key) == key_rows.KNOWN_KEY_PREFIX:
             number, at_ns, id = key_rows.read_known_key(value)
@@ -111,6 +113,13 @@ class _Shift:
     def _head(self, head: int) -> int:
         delayed = head & DELAY_BIT
         return self.time(head & ~DELAY_BIT) | delayed
+
+    def _override(self, key: bytes, value: bytes) -> bytes:
+        if override.is_level(key):
+            return self._state(rows.BUCKET_PREFIX, value)
+        terms = override.read_override(value)
+        since_ns, expires_ns = self.time(terms.since_ns), self.time(terms.expires_ns)
+        return override.override_row(terms._replace(since_ns=since_ns, expires_ns=expires_ns))
 
     def _state(self, kind: bytes, value: bytes) -> bytes:
         if kind == rows.BUCKET_PREFIX:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fila.core import key_rows, rows, version_rows
+from fila.core import key_rows, override, rows, version_rows
 from fila.core.entry import id_of
 from fila.core.load import load
 from fila.core.reader import Reader
@@ -136,6 +136,8 @@ class _Verification:
             rows.read_pause(value)
         elif kind == rows.QUARANTINE_PREFIX:
             rows.read_quarantine(value)
+        elif kind == rows.OVERRIDE_PREFIX:
+            override.check(key, value)
         elif kind == rows.VERSION_PREFIX:
             version_rows.read_version(value)
         elif key != rows.NEXT_QUEUE_KEY:

@@ -372,6 +372,33 @@ class ListVersionsResult(NamedTuple):
     message: str | None = None
 
 
+class SetOverride(NamedTuple):
+    """Lets what is named hold for a fairness key, whatever its messages say; or clears it."""
+
+    queue: str
+    fairness_key: str
+    settings: dict[str, str]
+    clear: bool = False
+    note: str = ""
+
+
+class SetOverrideResult(NamedTuple):
+    code: int
+    message: str | None = None
+
+
+class ListOverrides(NamedTuple):
+    """The overrides of a queue: what holds for fairness keys instead of what messages say."""
+
+    queue: str
+
+
+class ListOverridesResult(NamedTuple):
+    code: int
+    document: bytes = b""
+    message: str | None = None
+
+
 class CreateBackup(NamedTuple):
     """Begins a backup of all that is acknowledged; ListBackups tells when it is done."""
 

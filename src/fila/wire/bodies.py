@@ -41,6 +41,8 @@ from fila.wire.admin_bodies import ListBackups as ListBackups
 from fila.wire.admin_bodies import ListBackupsResult as ListBackupsResult
 from fila.wire.admin_bodies import ListConfig as ListConfig
 from fila.wire.admin_bodies import ListConfigResult as ListConfigResult
+from fila.wire.admin_bodies import ListOverrides as ListOverrides
+from fila.wire.admin_bodies import ListOverridesResult as ListOverridesResult
 from fila.wire.admin_bodies import ListQueues as ListQueues
 from fila.wire.admin_bodies import ListQueuesResult as ListQueuesResult
 from fila.wire.admin_bodies import ListVersions as ListVersions
@@ -66,6 +68,8 @@ from fila.wire.admin_bodies import SetAcl as SetAcl
 from fila.wire.admin_bodies import SetAclResult as SetAclResult
 from fila.wire.admin_bodies import SetConfig as SetConfig
 from fila.wire.admin_bodies import SetConfigResult as SetConfigResult
+from fila.wire.admin_bodies import SetOverride as SetOverride
+from fila.wire.admin_bodies import SetOverrideResult as SetOverrideResult
 from fila.wire.admin_bodies import ThrottleKeyStats as ThrottleKeyStats
 from fila.wire.admin_bodies import UpdateQueue as UpdateQueue
 from fila.wire.admin_bodies import UpdateQueueResult as UpdateQueueResult

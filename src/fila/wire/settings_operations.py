@@ -76,4 +76,38 @@ SETTINGS: Final[tuple[Operation, ...]] = (
         subject='queue "{queue}"',
         repeatable=True,
     ),
+    Operation(
+        "SetOverride",
+        0xD5,
+        0xD4,
+        "Lets what is named hold for a fairness key, whatever its messages say; or clears it.",
+        {
+            "queue": "string",
+            "fairness_key": "string",
+            "settings": "map",  # weight, rate, burst, expires_in_ms; an empty text takes it away
+            "clear": "bool = False",
+            "note": 'string = ""',
+        },
+        {"code": "u8", **EXPLAINED},
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='override key "{fairness_key}" of queue "{queue}"[: {settings}]',
+        subject='queue "{queue}"',
+        changes=True,
+    ),
+    Operation(
+        "ListOverrides",
+        0xD3,
+        0xD2,
+        "The overrides of a queue: what holds for fairness keys instead of what messages say.",
+        {"queue": "string"},
+        {"code": "u8", "document": "bytes", **EXPLAINED},  # JSON: a list
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='overrides of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+    ),
 )

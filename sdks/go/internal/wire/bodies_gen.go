@@ -1185,6 +1185,173 @@ func (m *WhoAmIResult) decode(d *Decoder) {
 	}
 }
 
+// ListBackupsResult is the body of opcode 0xC6.
+type ListBackupsResult struct {
+	Code    uint8    `wire:"code"`
+	Target  string   `wire:"target"`
+	Backups []Backup `wire:"backups"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListBackupsResult) Opcode() uint8 { return OpListBackupsResult }
+
+func (m *ListBackupsResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.String("target", m.Target)
+	e.countU16("backups", len(m.Backups))
+	for i := range m.Backups {
+		m.Backups[i].encode(e)
+	}
+}
+
+func (m *ListBackupsResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Target = d.String("target")
+	m.Backups = make([]Backup, d.countU16("backups", 42))
+	for i := range m.Backups {
+		m.Backups[i].decode(d)
+		if d.within("backups", i) {
+			return
+		}
+	}
+}
+
+// ListBackups is the body of opcode 0xC7.
+type ListBackups struct {
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListBackups) Opcode() uint8 { return OpListBackups }
+
+func (*ListBackups) encode(*Encoder) {}
+
+func (*ListBackups) decode(*Decoder) {}
+
+// CreateBackupResult is the body of opcode 0xC8.
+type CreateBackupResult struct {
+	Code uint8  `wire:"code"`
+	Name string `wire:"name"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*CreateBackupResult) Opcode() uint8 { return OpCreateBackupResult }
+
+func (m *CreateBackupResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.String("name", m.Name)
+}
+
+func (m *CreateBackupResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Name = d.String("name")
+}
+
+// CreateBackup is the body of opcode 0xC9.
+type CreateBackup struct {
+}
+
+// Opcode tells which operation the body belongs to.
+func (*CreateBackup) Opcode() uint8 { return OpCreateBackup }
+
+func (*CreateBackup) encode(*Encoder) {}
+
+func (*CreateBackup) decode(*Decoder) {}
+
+// ListOverridesResult is the body of opcode 0xD2.
+type ListOverridesResult struct {
+	Code     uint8   `wire:"code"`
+	Document []byte  `wire:"document"`
+	Message  *string `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListOverridesResult) Opcode() uint8 { return OpListOverridesResult }
+
+func (m *ListOverridesResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.Bytes("document", m.Document)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *ListOverridesResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Document = d.Bytes("document")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// ListOverrides is the body of opcode 0xD3.
+type ListOverrides struct {
+	Queue string `wire:"queue"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ListOverrides) Opcode() uint8 { return OpListOverrides }
+
+func (m *ListOverrides) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+}
+
+func (m *ListOverrides) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+}
+
+// SetOverrideResult is the body of opcode 0xD4.
+type SetOverrideResult struct {
+	Code    uint8   `wire:"code"`
+	Message *string `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*SetOverrideResult) Opcode() uint8 { return OpSetOverrideResult }
+
+func (m *SetOverrideResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *SetOverrideResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// SetOverride is the body of opcode 0xD5.
+type SetOverride struct {
+	Queue       string `wire:"queue"`
+	FairnessKey string `wire:"fairness_key"`
+	Settings    []Pair `wire:"settings"`
+	Clear       bool   `wire:"clear"`
+	Note        string `wire:"note"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*SetOverride) Opcode() uint8 { return OpSetOverride }
+
+func (m *SetOverride) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+	e.String("fairness_key", m.FairnessKey)
+	e.Map("settings", m.Settings)
+	e.Bool(m.Clear)
+	e.String("note", m.Note)
+}
+
+func (m *SetOverride) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+	m.FairnessKey = d.String("fairness_key")
+	m.Settings = d.Map("settings")
+	m.Clear = d.Bool("clear")
+	m.Note = d.String("note")
+}
+
 // ListVersionsResult is the body of opcode 0xDE.
 type ListVersionsResult struct {
 	Code     uint8          `wire:"code"`
@@ -2447,6 +2614,40 @@ func (m *QueueVersion) decode(d *Decoder) {
 	m.Who = d.String("who")
 	m.Note = d.String("note")
 	m.Changed = d.Strings("changed")
+}
+
+// Backup is a record inside other bodies.
+type Backup struct {
+	Name      string `wire:"name"`
+	State     string `wire:"state"`
+	AtMs      uint64 `wire:"at_ms"`
+	Files     uint32 `wire:"files"`
+	Bytes     uint64 `wire:"bytes"`
+	NewBytes  uint64 `wire:"new_bytes"`
+	DoneBytes uint64 `wire:"done_bytes"`
+	Error     string `wire:"error"`
+}
+
+func (m *Backup) encode(e *Encoder) {
+	e.String("name", m.Name)
+	e.String("state", m.State)
+	e.U64(m.AtMs)
+	e.U32(m.Files)
+	e.U64(m.Bytes)
+	e.U64(m.NewBytes)
+	e.U64(m.DoneBytes)
+	e.String("error", m.Error)
+}
+
+func (m *Backup) decode(d *Decoder) {
+	m.Name = d.String("name")
+	m.State = d.String("state")
+	m.AtMs = d.U64("at_ms")
+	m.Files = d.U32("files")
+	m.Bytes = d.U64("bytes")
+	m.NewBytes = d.U64("new_bytes")
+	m.DoneBytes = d.U64("done_bytes")
+	m.Error = d.String("error")
 }
 
 // LimitUse is a record inside other bodies.

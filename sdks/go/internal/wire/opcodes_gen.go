@@ -4,179 +4,195 @@ package wire
 
 // The operations' opcodes.
 const (
-	OpHandshake          uint8 = 0x01
-	OpHandshakeOk        uint8 = 0x02
-	OpPing               uint8 = 0x03
-	OpPong               uint8 = 0x04
-	OpDisconnect         uint8 = 0x05
-	OpEnqueue            uint8 = 0x10
-	OpEnqueueResult      uint8 = 0x11
-	OpConsume            uint8 = 0x12
-	OpConsumeOk          uint8 = 0x13
-	OpDelivery           uint8 = 0x14
-	OpCancelConsume      uint8 = 0x15
-	OpAck                uint8 = 0x16
-	OpAckResult          uint8 = 0x17
-	OpNack               uint8 = 0x18
-	OpNackResult         uint8 = 0x19
-	OpEnqueueWith        uint8 = 0x1A
-	OpEnqueueWithResult  uint8 = 0x1B
-	OpRelease            uint8 = 0x1C
-	OpReleaseResult      uint8 = 0x1D
-	OpLeaseBatch         uint8 = 0x1E
-	OpLeaseBatchResult   uint8 = 0x1F
-	OpAckBatch           uint8 = 0x20
-	OpAckBatchResult     uint8 = 0x21
-	OpExtendBatch        uint8 = 0x22
-	OpExtendBatchResult  uint8 = 0x23
-	OpReleaseBatch       uint8 = 0x24
-	OpReleaseBatchResult uint8 = 0x25
-	OpListBatches        uint8 = 0x26
-	OpListBatchesResult  uint8 = 0x27
-	OpBrowse             uint8 = 0x28
-	OpBrowseResult       uint8 = 0x29
-	OpBrowsePage         uint8 = 0x2A
-	OpBrowsePageResult   uint8 = 0x2B
-	OpBrowseClose        uint8 = 0x2C
-	OpBrowseCloseResult  uint8 = 0x2D
-	OpExtend             uint8 = 0x2E
-	OpExtendResult       uint8 = 0x2F
-	OpExplain            uint8 = 0x30
-	OpExplainResult      uint8 = 0x31
-	OpPauseQueue         uint8 = 0x32
-	OpPauseQueueResult   uint8 = 0x33
-	OpResumeQueue        uint8 = 0x34
-	OpResumeQueueResult  uint8 = 0x35
-	OpPauseKey           uint8 = 0x36
-	OpPauseKeyResult     uint8 = 0x37
-	OpResumeKey          uint8 = 0x38
-	OpResumeKeyResult    uint8 = 0x39
-	OpPurge              uint8 = 0x3A
-	OpPurgeResult        uint8 = 0x3B
-	OpGetLimits          uint8 = 0x3C
-	OpGetLimitsResult    uint8 = 0x3D
-	OpWhoAmI             uint8 = 0x3E
-	OpWhoAmIResult       uint8 = 0x3F
-	OpListVersionsResult uint8 = 0xDE
-	OpListVersions       uint8 = 0xDF
-	OpGetQueueResult     uint8 = 0xE0
-	OpGetQueue           uint8 = 0xE1
-	OpUpdateQueueResult  uint8 = 0xE2
-	OpUpdateQueue        uint8 = 0xE3
-	OpGetAclResult       uint8 = 0xE4
-	OpGetAcl             uint8 = 0xE5
-	OpSetAclResult       uint8 = 0xE6
-	OpSetAcl             uint8 = 0xE7
-	OpListApiKeysResult  uint8 = 0xE8
-	OpListApiKeys        uint8 = 0xE9
-	OpRevokeApiKeyResult uint8 = 0xEA
-	OpRevokeApiKey       uint8 = 0xEB
-	OpCreateApiKeyResult uint8 = 0xEC
-	OpCreateApiKey       uint8 = 0xED
-	OpRedriveResult      uint8 = 0xEE
-	OpRedrive            uint8 = 0xEF
-	OpListConfigResult   uint8 = 0xF0
-	OpListConfig         uint8 = 0xF1
-	OpGetConfigResult    uint8 = 0xF2
-	OpGetConfig          uint8 = 0xF3
-	OpSetConfigResult    uint8 = 0xF4
-	OpSetConfig          uint8 = 0xF5
-	OpListQueuesResult   uint8 = 0xF6
-	OpListQueues         uint8 = 0xF7
-	OpGetStatsResult     uint8 = 0xF8
-	OpGetStats           uint8 = 0xF9
-	OpDeleteQueueResult  uint8 = 0xFA
-	OpDeleteQueue        uint8 = 0xFB
-	OpCreateQueueResult  uint8 = 0xFC
-	OpCreateQueue        uint8 = 0xFD
-	OpError              uint8 = 0xFE
+	OpHandshake           uint8 = 0x01
+	OpHandshakeOk         uint8 = 0x02
+	OpPing                uint8 = 0x03
+	OpPong                uint8 = 0x04
+	OpDisconnect          uint8 = 0x05
+	OpEnqueue             uint8 = 0x10
+	OpEnqueueResult       uint8 = 0x11
+	OpConsume             uint8 = 0x12
+	OpConsumeOk           uint8 = 0x13
+	OpDelivery            uint8 = 0x14
+	OpCancelConsume       uint8 = 0x15
+	OpAck                 uint8 = 0x16
+	OpAckResult           uint8 = 0x17
+	OpNack                uint8 = 0x18
+	OpNackResult          uint8 = 0x19
+	OpEnqueueWith         uint8 = 0x1A
+	OpEnqueueWithResult   uint8 = 0x1B
+	OpRelease             uint8 = 0x1C
+	OpReleaseResult       uint8 = 0x1D
+	OpLeaseBatch          uint8 = 0x1E
+	OpLeaseBatchResult    uint8 = 0x1F
+	OpAckBatch            uint8 = 0x20
+	OpAckBatchResult      uint8 = 0x21
+	OpExtendBatch         uint8 = 0x22
+	OpExtendBatchResult   uint8 = 0x23
+	OpReleaseBatch        uint8 = 0x24
+	OpReleaseBatchResult  uint8 = 0x25
+	OpListBatches         uint8 = 0x26
+	OpListBatchesResult   uint8 = 0x27
+	OpBrowse              uint8 = 0x28
+	OpBrowseResult        uint8 = 0x29
+	OpBrowsePage          uint8 = 0x2A
+	OpBrowsePageResult    uint8 = 0x2B
+	OpBrowseClose         uint8 = 0x2C
+	OpBrowseCloseResult   uint8 = 0x2D
+	OpExtend              uint8 = 0x2E
+	OpExtendResult        uint8 = 0x2F
+	OpExplain             uint8 = 0x30
+	OpExplainResult       uint8 = 0x31
+	OpPauseQueue          uint8 = 0x32
+	OpPauseQueueResult    uint8 = 0x33
+	OpResumeQueue         uint8 = 0x34
+	OpResumeQueueResult   uint8 = 0x35
+	OpPauseKey            uint8 = 0x36
+	OpPauseKeyResult      uint8 = 0x37
+	OpResumeKey           uint8 = 0x38
+	OpResumeKeyResult     uint8 = 0x39
+	OpPurge               uint8 = 0x3A
+	OpPurgeResult         uint8 = 0x3B
+	OpGetLimits           uint8 = 0x3C
+	OpGetLimitsResult     uint8 = 0x3D
+	OpWhoAmI              uint8 = 0x3E
+	OpWhoAmIResult        uint8 = 0x3F
+	OpListBackupsResult   uint8 = 0xC6
+	OpListBackups         uint8 = 0xC7
+	OpCreateBackupResult  uint8 = 0xC8
+	OpCreateBackup        uint8 = 0xC9
+	OpListOverridesResult uint8 = 0xD2
+	OpListOverrides       uint8 = 0xD3
+	OpSetOverrideResult   uint8 = 0xD4
+	OpSetOverride         uint8 = 0xD5
+	OpListVersionsResult  uint8 = 0xDE
+	OpListVersions        uint8 = 0xDF
+	OpGetQueueResult      uint8 = 0xE0
+	OpGetQueue            uint8 = 0xE1
+	OpUpdateQueueResult   uint8 = 0xE2
+	OpUpdateQueue         uint8 = 0xE3
+	OpGetAclResult        uint8 = 0xE4
+	OpGetAcl              uint8 = 0xE5
+	OpSetAclResult        uint8 = 0xE6
+	OpSetAcl              uint8 = 0xE7
+	OpListApiKeysResult   uint8 = 0xE8
+	OpListApiKeys         uint8 = 0xE9
+	OpRevokeApiKeyResult  uint8 = 0xEA
+	OpRevokeApiKey        uint8 = 0xEB
+	OpCreateApiKeyResult  uint8 = 0xEC
+	OpCreateApiKey        uint8 = 0xED
+	OpRedriveResult       uint8 = 0xEE
+	OpRedrive             uint8 = 0xEF
+	OpListConfigResult    uint8 = 0xF0
+	OpListConfig          uint8 = 0xF1
+	OpGetConfigResult     uint8 = 0xF2
+	OpGetConfig           uint8 = 0xF3
+	OpSetConfigResult     uint8 = 0xF4
+	OpSetConfig           uint8 = 0xF5
+	OpListQueuesResult    uint8 = 0xF6
+	OpListQueues          uint8 = 0xF7
+	OpGetStatsResult      uint8 = 0xF8
+	OpGetStats            uint8 = 0xF9
+	OpDeleteQueueResult   uint8 = 0xFA
+	OpDeleteQueue         uint8 = 0xFB
+	OpCreateQueueResult   uint8 = 0xFC
+	OpCreateQueue         uint8 = 0xFD
+	OpError               uint8 = 0xFE
 )
 
 var operations = map[uint8]operation{
-	OpHandshake:          {name: "Handshake", fromClient: true, fromServer: false, reply: OpHandshakeOk, body: func() Body { return &Handshake{} }},
-	OpHandshakeOk:        {name: "HandshakeOk", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &HandshakeOk{} }},
-	OpPing:               {name: "Ping", fromClient: true, fromServer: true, reply: OpPong, body: func() Body { return &Ping{} }},
-	OpPong:               {name: "Pong", fromClient: true, fromServer: true, reply: 0, body: func() Body { return &Pong{} }},
-	OpDisconnect:         {name: "Disconnect", fromClient: true, fromServer: true, reply: 0, body: func() Body { return &Disconnect{} }},
-	OpEnqueue:            {name: "Enqueue", fromClient: true, fromServer: false, reply: OpEnqueueResult, body: func() Body { return &Enqueue{} }},
-	OpEnqueueResult:      {name: "EnqueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &EnqueueResult{} }},
-	OpConsume:            {name: "Consume", fromClient: true, fromServer: false, reply: OpConsumeOk, body: func() Body { return &Consume{} }},
-	OpConsumeOk:          {name: "ConsumeOk", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ConsumeOk{} }},
-	OpDelivery:           {name: "Delivery", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &Delivery{} }},
-	OpCancelConsume:      {name: "CancelConsume", fromClient: true, fromServer: false, reply: 0, body: func() Body { return &CancelConsume{} }},
-	OpAck:                {name: "Ack", fromClient: true, fromServer: false, reply: OpAckResult, body: func() Body { return &Ack{} }},
-	OpAckResult:          {name: "AckResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &AckResult{} }},
-	OpNack:               {name: "Nack", fromClient: true, fromServer: false, reply: OpNackResult, body: func() Body { return &Nack{} }},
-	OpNackResult:         {name: "NackResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &NackResult{} }},
-	OpEnqueueWith:        {name: "EnqueueWith", fromClient: true, fromServer: false, reply: OpEnqueueWithResult, body: func() Body { return &EnqueueWith{} }},
-	OpEnqueueWithResult:  {name: "EnqueueWithResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &EnqueueWithResult{} }},
-	OpRelease:            {name: "Release", fromClient: true, fromServer: false, reply: OpReleaseResult, body: func() Body { return &Release{} }},
-	OpReleaseResult:      {name: "ReleaseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ReleaseResult{} }},
-	OpLeaseBatch:         {name: "LeaseBatch", fromClient: true, fromServer: false, reply: OpLeaseBatchResult, body: func() Body { return &LeaseBatch{} }},
-	OpLeaseBatchResult:   {name: "LeaseBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &LeaseBatchResult{} }},
-	OpAckBatch:           {name: "AckBatch", fromClient: true, fromServer: false, reply: OpAckBatchResult, body: func() Body { return &AckBatch{} }},
-	OpAckBatchResult:     {name: "AckBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &AckBatchResult{} }},
-	OpExtendBatch:        {name: "ExtendBatch", fromClient: true, fromServer: false, reply: OpExtendBatchResult, body: func() Body { return &ExtendBatch{} }},
-	OpExtendBatchResult:  {name: "ExtendBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExtendBatchResult{} }},
-	OpReleaseBatch:       {name: "ReleaseBatch", fromClient: true, fromServer: false, reply: OpReleaseBatchResult, body: func() Body { return &ReleaseBatch{} }},
-	OpReleaseBatchResult: {name: "ReleaseBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ReleaseBatchResult{} }},
-	OpListBatches:        {name: "ListBatches", fromClient: true, fromServer: false, reply: OpListBatchesResult, body: func() Body { return &ListBatches{} }},
-	OpListBatchesResult:  {name: "ListBatchesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListBatchesResult{} }},
-	OpBrowse:             {name: "Browse", fromClient: true, fromServer: false, reply: OpBrowseResult, body: func() Body { return &Browse{} }},
-	OpBrowseResult:       {name: "BrowseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowseResult{} }},
-	OpBrowsePage:         {name: "BrowsePage", fromClient: true, fromServer: false, reply: OpBrowsePageResult, body: func() Body { return &BrowsePage{} }},
-	OpBrowsePageResult:   {name: "BrowsePageResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowsePageResult{} }},
-	OpBrowseClose:        {name: "BrowseClose", fromClient: true, fromServer: false, reply: OpBrowseCloseResult, body: func() Body { return &BrowseClose{} }},
-	OpBrowseCloseResult:  {name: "BrowseCloseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowseCloseResult{} }},
-	OpExtend:             {name: "Extend", fromClient: true, fromServer: false, reply: OpExtendResult, body: func() Body { return &Extend{} }},
-	OpExtendResult:       {name: "ExtendResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExtendResult{} }},
-	OpExplain:            {name: "Explain", fromClient: true, fromServer: false, reply: OpExplainResult, body: func() Body { return &Explain{} }},
-	OpExplainResult:      {name: "ExplainResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExplainResult{} }},
-	OpPauseQueue:         {name: "PauseQueue", fromClient: true, fromServer: false, reply: OpPauseQueueResult, body: func() Body { return &PauseQueue{} }},
-	OpPauseQueueResult:   {name: "PauseQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PauseQueueResult{} }},
-	OpResumeQueue:        {name: "ResumeQueue", fromClient: true, fromServer: false, reply: OpResumeQueueResult, body: func() Body { return &ResumeQueue{} }},
-	OpResumeQueueResult:  {name: "ResumeQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ResumeQueueResult{} }},
-	OpPauseKey:           {name: "PauseKey", fromClient: true, fromServer: false, reply: OpPauseKeyResult, body: func() Body { return &PauseKey{} }},
-	OpPauseKeyResult:     {name: "PauseKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PauseKeyResult{} }},
-	OpResumeKey:          {name: "ResumeKey", fromClient: true, fromServer: false, reply: OpResumeKeyResult, body: func() Body { return &ResumeKey{} }},
-	OpResumeKeyResult:    {name: "ResumeKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ResumeKeyResult{} }},
-	OpPurge:              {name: "Purge", fromClient: true, fromServer: false, reply: OpPurgeResult, body: func() Body { return &Purge{} }},
-	OpPurgeResult:        {name: "PurgeResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PurgeResult{} }},
-	OpGetLimits:          {name: "GetLimits", fromClient: true, fromServer: false, reply: OpGetLimitsResult, body: func() Body { return &GetLimits{} }},
-	OpGetLimitsResult:    {name: "GetLimitsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetLimitsResult{} }},
-	OpWhoAmI:             {name: "WhoAmI", fromClient: true, fromServer: false, reply: OpWhoAmIResult, body: func() Body { return &WhoAmI{} }},
-	OpWhoAmIResult:       {name: "WhoAmIResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &WhoAmIResult{} }},
-	OpListVersionsResult: {name: "ListVersionsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListVersionsResult{} }},
-	OpListVersions:       {name: "ListVersions", fromClient: true, fromServer: false, reply: OpListVersionsResult, body: func() Body { return &ListVersions{} }},
-	OpGetQueueResult:     {name: "GetQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetQueueResult{} }},
-	OpGetQueue:           {name: "GetQueue", fromClient: true, fromServer: false, reply: OpGetQueueResult, body: func() Body { return &GetQueue{} }},
-	OpUpdateQueueResult:  {name: "UpdateQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &UpdateQueueResult{} }},
-	OpUpdateQueue:        {name: "UpdateQueue", fromClient: true, fromServer: false, reply: OpUpdateQueueResult, body: func() Body { return &UpdateQueue{} }},
-	OpGetAclResult:       {name: "GetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetAclResult{} }},
-	OpGetAcl:             {name: "GetAcl", fromClient: true, fromServer: false, reply: OpGetAclResult, body: func() Body { return &GetAcl{} }},
-	OpSetAclResult:       {name: "SetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetAclResult{} }},
-	OpSetAcl:             {name: "SetAcl", fromClient: true, fromServer: false, reply: OpSetAclResult, body: func() Body { return &SetAcl{} }},
-	OpListApiKeysResult:  {name: "ListApiKeysResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListApiKeysResult{} }},
-	OpListApiKeys:        {name: "ListApiKeys", fromClient: true, fromServer: false, reply: OpListApiKeysResult, body: func() Body { return &ListApiKeys{} }},
-	OpRevokeApiKeyResult: {name: "RevokeApiKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &RevokeApiKeyResult{} }},
-	OpRevokeApiKey:       {name: "RevokeApiKey", fromClient: true, fromServer: false, reply: OpRevokeApiKeyResult, body: func() Body { return &RevokeApiKey{} }},
-	OpCreateApiKeyResult: {name: "CreateApiKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateApiKeyResult{} }},
-	OpCreateApiKey:       {name: "CreateApiKey", fromClient: true, fromServer: false, reply: OpCreateApiKeyResult, body: func() Body { return &CreateApiKey{} }},
-	OpRedriveResult:      {name: "RedriveResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &RedriveResult{} }},
-	OpRedrive:            {name: "Redrive", fromClient: true, fromServer: false, reply: OpRedriveResult, body: func() Body { return &Redrive{} }},
-	OpListConfigResult:   {name: "ListConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListConfigResult{} }},
-	OpListConfig:         {name: "ListConfig", fromClient: true, fromServer: false, reply: OpListConfigResult, body: func() Body { return &ListConfig{} }},
-	OpGetConfigResult:    {name: "GetConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetConfigResult{} }},
-	OpGetConfig:          {name: "GetConfig", fromClient: true, fromServer: false, reply: OpGetConfigResult, body: func() Body { return &GetConfig{} }},
-	OpSetConfigResult:    {name: "SetConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetConfigResult{} }},
-	OpSetConfig:          {name: "SetConfig", fromClient: true, fromServer: false, reply: OpSetConfigResult, body: func() Body { return &SetConfig{} }},
-	OpListQueuesResult:   {name: "ListQueuesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListQueuesResult{} }},
-	OpListQueues:         {name: "ListQueues", fromClient: true, fromServer: false, reply: OpListQueuesResult, body: func() Body { return &ListQueues{} }},
-	OpGetStatsResult:     {name: "GetStatsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetStatsResult{} }},
-	OpGetStats:           {name: "GetStats", fromClient: true, fromServer: false, reply: OpGetStatsResult, body: func() Body { return &GetStats{} }},
-	OpDeleteQueueResult:  {name: "DeleteQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &DeleteQueueResult{} }},
-	OpDeleteQueue:        {name: "DeleteQueue", fromClient: true, fromServer: false, reply: OpDeleteQueueResult, body: func() Body { return &DeleteQueue{} }},
-	OpCreateQueueResult:  {name: "CreateQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateQueueResult{} }},
-	OpCreateQueue:        {name: "CreateQueue", fromClient: true, fromServer: false, reply: OpCreateQueueResult, body: func() Body { return &CreateQueue{} }},
-	OpError:              {name: "Error", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &Error{} }},
+	OpHandshake:           {name: "Handshake", fromClient: true, fromServer: false, reply: OpHandshakeOk, body: func() Body { return &Handshake{} }},
+	OpHandshakeOk:         {name: "HandshakeOk", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &HandshakeOk{} }},
+	OpPing:                {name: "Ping", fromClient: true, fromServer: true, reply: OpPong, body: func() Body { return &Ping{} }},
+	OpPong:                {name: "Pong", fromClient: true, fromServer: true, reply: 0, body: func() Body { return &Pong{} }},
+	OpDisconnect:          {name: "Disconnect", fromClient: true, fromServer: true, reply: 0, body: func() Body { return &Disconnect{} }},
+	OpEnqueue:             {name: "Enqueue", fromClient: true, fromServer: false, reply: OpEnqueueResult, body: func() Body { return &Enqueue{} }},
+	OpEnqueueResult:       {name: "EnqueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &EnqueueResult{} }},
+	OpConsume:             {name: "Consume", fromClient: true, fromServer: false, reply: OpConsumeOk, body: func() Body { return &Consume{} }},
+	OpConsumeOk:           {name: "ConsumeOk", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ConsumeOk{} }},
+	OpDelivery:            {name: "Delivery", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &Delivery{} }},
+	OpCancelConsume:       {name: "CancelConsume", fromClient: true, fromServer: false, reply: 0, body: func() Body { return &CancelConsume{} }},
+	OpAck:                 {name: "Ack", fromClient: true, fromServer: false, reply: OpAckResult, body: func() Body { return &Ack{} }},
+	OpAckResult:           {name: "AckResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &AckResult{} }},
+	OpNack:                {name: "Nack", fromClient: true, fromServer: false, reply: OpNackResult, body: func() Body { return &Nack{} }},
+	OpNackResult:          {name: "NackResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &NackResult{} }},
+	OpEnqueueWith:         {name: "EnqueueWith", fromClient: true, fromServer: false, reply: OpEnqueueWithResult, body: func() Body { return &EnqueueWith{} }},
+	OpEnqueueWithResult:   {name: "EnqueueWithResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &EnqueueWithResult{} }},
+	OpRelease:             {name: "Release", fromClient: true, fromServer: false, reply: OpReleaseResult, body: func() Body { return &Release{} }},
+	OpReleaseResult:       {name: "ReleaseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ReleaseResult{} }},
+	OpLeaseBatch:          {name: "LeaseBatch", fromClient: true, fromServer: false, reply: OpLeaseBatchResult, body: func() Body { return &LeaseBatch{} }},
+	OpLeaseBatchResult:    {name: "LeaseBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &LeaseBatchResult{} }},
+	OpAckBatch:            {name: "AckBatch", fromClient: true, fromServer: false, reply: OpAckBatchResult, body: func() Body { return &AckBatch{} }},
+	OpAckBatchResult:      {name: "AckBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &AckBatchResult{} }},
+	OpExtendBatch:         {name: "ExtendBatch", fromClient: true, fromServer: false, reply: OpExtendBatchResult, body: func() Body { return &ExtendBatch{} }},
+	OpExtendBatchResult:   {name: "ExtendBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExtendBatchResult{} }},
+	OpReleaseBatch:        {name: "ReleaseBatch", fromClient: true, fromServer: false, reply: OpReleaseBatchResult, body: func() Body { return &ReleaseBatch{} }},
+	OpReleaseBatchResult:  {name: "ReleaseBatchResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ReleaseBatchResult{} }},
+	OpListBatches:         {name: "ListBatches", fromClient: true, fromServer: false, reply: OpListBatchesResult, body: func() Body { return &ListBatches{} }},
+	OpListBatchesResult:   {name: "ListBatchesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListBatchesResult{} }},
+	OpBrowse:              {name: "Browse", fromClient: true, fromServer: false, reply: OpBrowseResult, body: func() Body { return &Browse{} }},
+	OpBrowseResult:        {name: "BrowseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowseResult{} }},
+	OpBrowsePage:          {name: "BrowsePage", fromClient: true, fromServer: false, reply: OpBrowsePageResult, body: func() Body { return &BrowsePage{} }},
+	OpBrowsePageResult:    {name: "BrowsePageResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowsePageResult{} }},
+	OpBrowseClose:         {name: "BrowseClose", fromClient: true, fromServer: false, reply: OpBrowseCloseResult, body: func() Body { return &BrowseClose{} }},
+	OpBrowseCloseResult:   {name: "BrowseCloseResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &BrowseCloseResult{} }},
+	OpExtend:              {name: "Extend", fromClient: true, fromServer: false, reply: OpExtendResult, body: func() Body { return &Extend{} }},
+	OpExtendResult:        {name: "ExtendResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExtendResult{} }},
+	OpExplain:             {name: "Explain", fromClient: true, fromServer: false, reply: OpExplainResult, body: func() Body { return &Explain{} }},
+	OpExplainResult:       {name: "ExplainResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ExplainResult{} }},
+	OpPauseQueue:          {name: "PauseQueue", fromClient: true, fromServer: false, reply: OpPauseQueueResult, body: func() Body { return &PauseQueue{} }},
+	OpPauseQueueResult:    {name: "PauseQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PauseQueueResult{} }},
+	OpResumeQueue:         {name: "ResumeQueue", fromClient: true, fromServer: false, reply: OpResumeQueueResult, body: func() Body { return &ResumeQueue{} }},
+	OpResumeQueueResult:   {name: "ResumeQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ResumeQueueResult{} }},
+	OpPauseKey:            {name: "PauseKey", fromClient: true, fromServer: false, reply: OpPauseKeyResult, body: func() Body { return &PauseKey{} }},
+	OpPauseKeyResult:      {name: "PauseKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PauseKeyResult{} }},
+	OpResumeKey:           {name: "ResumeKey", fromClient: true, fromServer: false, reply: OpResumeKeyResult, body: func() Body { return &ResumeKey{} }},
+	OpResumeKeyResult:     {name: "ResumeKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ResumeKeyResult{} }},
+	OpPurge:               {name: "Purge", fromClient: true, fromServer: false, reply: OpPurgeResult, body: func() Body { return &Purge{} }},
+	OpPurgeResult:         {name: "PurgeResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &PurgeResult{} }},
+	OpGetLimits:           {name: "GetLimits", fromClient: true, fromServer: false, reply: OpGetLimitsResult, body: func() Body { return &GetLimits{} }},
+	OpGetLimitsResult:     {name: "GetLimitsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetLimitsResult{} }},
+	OpWhoAmI:              {name: "WhoAmI", fromClient: true, fromServer: false, reply: OpWhoAmIResult, body: func() Body { return &WhoAmI{} }},
+	OpWhoAmIResult:        {name: "WhoAmIResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &WhoAmIResult{} }},
+	OpListBackupsResult:   {name: "ListBackupsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListBackupsResult{} }},
+	OpListBackups:         {name: "ListBackups", fromClient: true, fromServer: false, reply: OpListBackupsResult, body: func() Body { return &ListBackups{} }},
+	OpCreateBackupResult:  {name: "CreateBackupResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateBackupResult{} }},
+	OpCreateBackup:        {name: "CreateBackup", fromClient: true, fromServer: false, reply: OpCreateBackupResult, body: func() Body { return &CreateBackup{} }},
+	OpListOverridesResult: {name: "ListOverridesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListOverridesResult{} }},
+	OpListOverrides:       {name: "ListOverrides", fromClient: true, fromServer: false, reply: OpListOverridesResult, body: func() Body { return &ListOverrides{} }},
+	OpSetOverrideResult:   {name: "SetOverrideResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetOverrideResult{} }},
+	OpSetOverride:         {name: "SetOverride", fromClient: true, fromServer: false, reply: OpSetOverrideResult, body: func() Body { return &SetOverride{} }},
+	OpListVersionsResult:  {name: "ListVersionsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListVersionsResult{} }},
+	OpListVersions:        {name: "ListVersions", fromClient: true, fromServer: false, reply: OpListVersionsResult, body: func() Body { return &ListVersions{} }},
+	OpGetQueueResult:      {name: "GetQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetQueueResult{} }},
+	OpGetQueue:            {name: "GetQueue", fromClient: true, fromServer: false, reply: OpGetQueueResult, body: func() Body { return &GetQueue{} }},
+	OpUpdateQueueResult:   {name: "UpdateQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &UpdateQueueResult{} }},
+	OpUpdateQueue:         {name: "UpdateQueue", fromClient: true, fromServer: false, reply: OpUpdateQueueResult, body: func() Body { return &UpdateQueue{} }},
+	OpGetAclResult:        {name: "GetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetAclResult{} }},
+	OpGetAcl:              {name: "GetAcl", fromClient: true, fromServer: false, reply: OpGetAclResult, body: func() Body { return &GetAcl{} }},
+	OpSetAclResult:        {name: "SetAclResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetAclResult{} }},
+	OpSetAcl:              {name: "SetAcl", fromClient: true, fromServer: false, reply: OpSetAclResult, body: func() Body { return &SetAcl{} }},
+	OpListApiKeysResult:   {name: "ListApiKeysResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListApiKeysResult{} }},
+	OpListApiKeys:         {name: "ListApiKeys", fromClient: true, fromServer: false, reply: OpListApiKeysResult, body: func() Body { return &ListApiKeys{} }},
+	OpRevokeApiKeyResult:  {name: "RevokeApiKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &RevokeApiKeyResult{} }},
+	OpRevokeApiKey:        {name: "RevokeApiKey", fromClient: true, fromServer: false, reply: OpRevokeApiKeyResult, body: func() Body { return &RevokeApiKey{} }},
+	OpCreateApiKeyResult:  {name: "CreateApiKeyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateApiKeyResult{} }},
+	OpCreateApiKey:        {name: "CreateApiKey", fromClient: true, fromServer: false, reply: OpCreateApiKeyResult, body: func() Body { return &CreateApiKey{} }},
+	OpRedriveResult:       {name: "RedriveResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &RedriveResult{} }},
+	OpRedrive:             {name: "Redrive", fromClient: true, fromServer: false, reply: OpRedriveResult, body: func() Body { return &Redrive{} }},
+	OpListConfigResult:    {name: "ListConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListConfigResult{} }},
+	OpListConfig:          {name: "ListConfig", fromClient: true, fromServer: false, reply: OpListConfigResult, body: func() Body { return &ListConfig{} }},
+	OpGetConfigResult:     {name: "GetConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetConfigResult{} }},
+	OpGetConfig:           {name: "GetConfig", fromClient: true, fromServer: false, reply: OpGetConfigResult, body: func() Body { return &GetConfig{} }},
+	OpSetConfigResult:     {name: "SetConfigResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetConfigResult{} }},
+	OpSetConfig:           {name: "SetConfig", fromClient: true, fromServer: false, reply: OpSetConfigResult, body: func() Body { return &SetConfig{} }},
+	OpListQueuesResult:    {name: "ListQueuesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListQueuesResult{} }},
+	OpListQueues:          {name: "ListQueues", fromClient: true, fromServer: false, reply: OpListQueuesResult, body: func() Body { return &ListQueues{} }},
+	OpGetStatsResult:      {name: "GetStatsResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetStatsResult{} }},
+	OpGetStats:            {name: "GetStats", fromClient: true, fromServer: false, reply: OpGetStatsResult, body: func() Body { return &GetStats{} }},
+	OpDeleteQueueResult:   {name: "DeleteQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &DeleteQueueResult{} }},
+	OpDeleteQueue:         {name: "DeleteQueue", fromClient: true, fromServer: false, reply: OpDeleteQueueResult, body: func() Body { return &DeleteQueue{} }},
+	OpCreateQueueResult:   {name: "CreateQueueResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateQueueResult{} }},
+	OpCreateQueue:         {name: "CreateQueue", fromClient: true, fromServer: false, reply: OpCreateQueueResult, body: func() Body { return &CreateQueue{} }},
+	OpError:               {name: "Error", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &Error{} }},
 }

@@ -63,6 +63,14 @@ export const Opcode = {
   GetLimitsResult: 0x3d,
   WhoAmI: 0x3e,
   WhoAmIResult: 0x3f,
+  ListBackupsResult: 0xc6,
+  ListBackups: 0xc7,
+  CreateBackupResult: 0xc8,
+  CreateBackup: 0xc9,
+  ListOverridesResult: 0xd2,
+  ListOverrides: 0xd3,
+  SetOverrideResult: 0xd4,
+  SetOverride: 0xd5,
   ListVersionsResult: 0xde,
   ListVersions: 0xdf,
   GetQueueResult: 0xe0,
@@ -545,6 +553,43 @@ export const QueueVersion: RecordCodec<QueueVersion> = {
       who: from.string('who'),
       note: from.string('note'),
       changed: from.strings('changed'),
+    };
+  },
+};
+
+export interface Backup {
+  readonly name: string;
+  readonly state: string;
+  readonly atMs: bigint;
+  readonly files: number;
+  readonly bytes: bigint;
+  readonly newBytes: bigint;
+  readonly doneBytes: bigint;
+  readonly error: string;
+}
+
+export const Backup: RecordCodec<Backup> = {
+  fewestBytes: 42,
+  encode(out: Writer, body: Backup): void {
+    out.string(body.name, 'name');
+    out.string(body.state, 'state');
+    out.u64(body.atMs, 'at_ms');
+    out.u32(body.files, 'files');
+    out.u64(body.bytes, 'bytes');
+    out.u64(body.newBytes, 'new_bytes');
+    out.u64(body.doneBytes, 'done_bytes');
+    out.string(body.error, 'error');
+  },
+  decode(from: Reader): Backup {
+    return {
+      name: from.string('name'),
+      state: from.string('state'),
+      atMs: from.u64('at_ms'),
+      files: from.u32('files'),
+      bytes: from.u64('bytes'),
+      newBytes: from.u64('new_bytes'),
+      doneBytes: from.u64('done_bytes'),
+      error: from.string('error'),
     };
   },
 };
@@ -1767,6 +1812,180 @@ export const WhoAmIResult: Operation<WhoAmIResult> = {
   },
 };
 
+export interface ListBackupsResult {
+  readonly code: number;
+  readonly target: string;
+  readonly backups: readonly Backup[];
+}
+
+export const ListBackupsResult: Operation<ListBackupsResult> = {
+  name: 'ListBackupsResult',
+  opcode: 0xc6,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: ListBackupsResult): void {
+    out.u8(body.code, 'code');
+    out.string(body.target, 'target');
+    out.list(body.backups, 'u16', Backup.encode);
+  },
+  decode(from: Reader): ListBackupsResult {
+    return {
+      code: from.u8('code'),
+      target: from.string('target'),
+      backups: from.list('backups', 'u16', Backup),
+    };
+  },
+};
+
+export type ListBackups = Readonly<Record<never, never>>;
+
+export const ListBackups: Operation<ListBackups> = {
+  name: 'ListBackups',
+  opcode: 0xc7,
+  sender: 'client',
+  reply: Opcode.ListBackupsResult,
+  encode(): void {
+    // No body.
+  },
+  decode(): ListBackups {
+    return {};
+  },
+};
+
+export interface CreateBackupResult {
+  readonly code: number;
+  readonly name: string;
+}
+
+export const CreateBackupResult: Operation<CreateBackupResult> = {
+  name: 'CreateBackupResult',
+  opcode: 0xc8,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: CreateBackupResult): void {
+    out.u8(body.code, 'code');
+    out.string(body.name, 'name');
+  },
+  decode(from: Reader): CreateBackupResult {
+    return {
+      code: from.u8('code'),
+      name: from.string('name'),
+    };
+  },
+};
+
+export type CreateBackup = Readonly<Record<never, never>>;
+
+export const CreateBackup: Operation<CreateBackup> = {
+  name: 'CreateBackup',
+  opcode: 0xc9,
+  sender: 'client',
+  reply: Opcode.CreateBackupResult,
+  encode(): void {
+    // No body.
+  },
+  decode(): CreateBackup {
+    return {};
+  },
+};
+
+export interface ListOverridesResult {
+  readonly code: number;
+  readonly document: Uint8Array;
+  readonly message?: string | undefined;
+}
+
+export const ListOverridesResult: Operation<ListOverridesResult> = {
+  name: 'ListOverridesResult',
+  opcode: 0xd2,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: ListOverridesResult): void {
+    out.u8(body.code, 'code');
+    out.bytes(body.document, 'document');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): ListOverridesResult {
+    return {
+      code: from.u8('code'),
+      document: from.bytes('document'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface ListOverrides {
+  readonly queue: string;
+}
+
+export const ListOverrides: Operation<ListOverrides> = {
+  name: 'ListOverrides',
+  opcode: 0xd3,
+  sender: 'client',
+  reply: Opcode.ListOverridesResult,
+  encode(out: Writer, body: ListOverrides): void {
+    out.string(body.queue, 'queue');
+  },
+  decode(from: Reader): ListOverrides {
+    return {
+      queue: from.string('queue'),
+    };
+  },
+};
+
+export interface SetOverrideResult {
+  readonly code: number;
+  readonly message?: string | undefined;
+}
+
+export const SetOverrideResult: Operation<SetOverrideResult> = {
+  name: 'SetOverrideResult',
+  opcode: 0xd4,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: SetOverrideResult): void {
+    out.u8(body.code, 'code');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): SetOverrideResult {
+    return {
+      code: from.u8('code'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface SetOverride {
+  readonly queue: string;
+  readonly fairnessKey: string;
+  readonly settings: ReadonlyMap<string, string>;
+  readonly clear: boolean;
+  readonly note: string;
+}
+
+export const SetOverride: Operation<SetOverride> = {
+  name: 'SetOverride',
+  opcode: 0xd5,
+  sender: 'client',
+  reply: Opcode.SetOverrideResult,
+  encode(out: Writer, body: SetOverride): void {
+    out.string(body.queue, 'queue');
+    out.string(body.fairnessKey, 'fairness_key');
+    out.map(body.settings, 'settings');
+    out.bool(body.clear, 'clear');
+    out.string(body.note, 'note');
+  },
+  decode(from: Reader): SetOverride {
+    return {
+      queue: from.string('queue'),
+      fairnessKey: from.string('fairness_key'),
+      settings: from.map('settings'),
+      clear: from.bool('clear'),
+      note: from.string('note'),
+    };
+  },
+};
+
 export interface ListVersionsResult {
   readonly code: number;
   readonly versions: readonly QueueVersion[];
@@ -2627,6 +2846,14 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0x3d, GetLimitsResult as Operation<never>],
   [0x3e, WhoAmI as Operation<never>],
   [0x3f, WhoAmIResult as Operation<never>],
+  [0xc6, ListBackupsResult as Operation<never>],
+  [0xc7, ListBackups as Operation<never>],
+  [0xc8, CreateBackupResult as Operation<never>],
+  [0xc9, CreateBackup as Operation<never>],
+  [0xd2, ListOverridesResult as Operation<never>],
+  [0xd3, ListOverrides as Operation<never>],
+  [0xd4, SetOverrideResult as Operation<never>],
+  [0xd5, SetOverride as Operation<never>],
   [0xde, ListVersionsResult as Operation<never>],
   [0xdf, ListVersions as Operation<never>],
   [0xe0, GetQueueResult as Operation<never>],

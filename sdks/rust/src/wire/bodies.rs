@@ -1443,6 +1443,223 @@ impl Body for WhoAmIResult {
     const OPCODE: u8 = super::opcode::WHO_AM_I_RESULT;
 }
 
+/// The operation ListBackupsResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListBackupsResult {
+    pub code: u8,
+    pub target: String,
+    pub backups: Vec<Backup>,
+}
+
+impl Record for ListBackupsResult {
+    const LEAST: usize = 5;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.string("target", &self.target);
+        e.list_u16("backups", &self.backups);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListBackupsResult {
+            code: d.u8("code")?,
+            target: d.string("target")?,
+            backups: d.list_u16("backups")?,
+        })
+    }
+}
+
+impl Body for ListBackupsResult {
+    const OPCODE: u8 = super::opcode::LIST_BACKUPS_RESULT;
+}
+
+/// The operation ListBackups.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListBackups {}
+
+impl Record for ListBackups {
+    const LEAST: usize = 0;
+
+    fn encode(&self, _e: &mut Encoder) {}
+
+    fn decode(_d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListBackups {})
+    }
+}
+
+impl Body for ListBackups {
+    const OPCODE: u8 = super::opcode::LIST_BACKUPS;
+}
+
+/// The operation CreateBackupResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreateBackupResult {
+    pub code: u8,
+    pub name: String,
+}
+
+impl Record for CreateBackupResult {
+    const LEAST: usize = 3;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.string("name", &self.name);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(CreateBackupResult { code: d.u8("code")?, name: d.string("name")? })
+    }
+}
+
+impl Body for CreateBackupResult {
+    const OPCODE: u8 = super::opcode::CREATE_BACKUP_RESULT;
+}
+
+/// The operation CreateBackup.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct CreateBackup {}
+
+impl Record for CreateBackup {
+    const LEAST: usize = 0;
+
+    fn encode(&self, _e: &mut Encoder) {}
+
+    fn decode(_d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(CreateBackup {})
+    }
+}
+
+impl Body for CreateBackup {
+    const OPCODE: u8 = super::opcode::CREATE_BACKUP;
+}
+
+/// The operation ListOverridesResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListOverridesResult {
+    pub code: u8,
+    pub document: Bytes,
+    pub message: Option<String>,
+}
+
+impl Record for ListOverridesResult {
+    const LEAST: usize = 5;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.bytes("document", &self.document);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListOverridesResult {
+            code: d.u8("code")?,
+            document: d.bytes("document")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for ListOverridesResult {
+    const OPCODE: u8 = super::opcode::LIST_OVERRIDES_RESULT;
+}
+
+/// The operation ListOverrides.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ListOverrides {
+    pub queue: String,
+}
+
+impl Record for ListOverrides {
+    const LEAST: usize = 2;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ListOverrides { queue: d.string("queue")? })
+    }
+}
+
+impl Body for ListOverrides {
+    const OPCODE: u8 = super::opcode::LIST_OVERRIDES;
+}
+
+/// The operation SetOverrideResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct SetOverrideResult {
+    pub code: u8,
+    pub message: Option<String>,
+}
+
+impl Record for SetOverrideResult {
+    const LEAST: usize = 1;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(SetOverrideResult {
+            code: d.u8("code")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for SetOverrideResult {
+    const OPCODE: u8 = super::opcode::SET_OVERRIDE_RESULT;
+}
+
+/// The operation SetOverride.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct SetOverride {
+    pub queue: String,
+    pub fairness_key: String,
+    pub settings: Vec<(String, String)>,
+    pub clear: bool,
+    pub note: String,
+}
+
+impl Record for SetOverride {
+    const LEAST: usize = 9;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+        e.string("fairness_key", &self.fairness_key);
+        e.map("settings", &self.settings);
+        e.bool(self.clear);
+        e.string("note", &self.note);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(SetOverride {
+            queue: d.string("queue")?,
+            fairness_key: d.string("fairness_key")?,
+            settings: d.map("settings")?,
+            clear: d.bool("clear")?,
+            note: d.string("note")?,
+        })
+    }
+}
+
+impl Body for SetOverride {
+    const OPCODE: u8 = super::opcode::SET_OVERRIDE;
+}
+
 /// The operation ListVersionsResult.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]
@@ -2959,6 +3176,48 @@ impl Record for QueueVersion {
             who: d.string("who")?,
             note: d.string("note")?,
             changed: d.strings("changed")?,
+        })
+    }
+}
+
+/// The record Backup.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Backup {
+    pub name: String,
+    pub state: String,
+    pub at_ms: u64,
+    pub files: u32,
+    pub bytes: u64,
+    pub new_bytes: u64,
+    pub done_bytes: u64,
+    pub error: String,
+}
+
+impl Record for Backup {
+    const LEAST: usize = 42;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("name", &self.name);
+        e.string("state", &self.state);
+        e.u64(self.at_ms);
+        e.u32(self.files);
+        e.u64(self.bytes);
+        e.u64(self.new_bytes);
+        e.u64(self.done_bytes);
+        e.string("error", &self.error);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(Backup {
+            name: d.string("name")?,
+            state: d.string("state")?,
+            at_ms: d.u64("at_ms")?,
+            files: d.u32("files")?,
+            bytes: d.u64("bytes")?,
+            new_bytes: d.u64("new_bytes")?,
+            done_bytes: d.u64("done_bytes")?,
+            error: d.string("error")?,
         })
     }
 }

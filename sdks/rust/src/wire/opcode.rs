@@ -108,6 +108,22 @@ pub const GET_LIMITS_RESULT: u8 = 0x3D;
 pub const WHO_AM_I: u8 = 0x3E;
 /// WhoAmIResult.
 pub const WHO_AM_I_RESULT: u8 = 0x3F;
+/// ListBackupsResult.
+pub const LIST_BACKUPS_RESULT: u8 = 0xC6;
+/// ListBackups.
+pub const LIST_BACKUPS: u8 = 0xC7;
+/// CreateBackupResult.
+pub const CREATE_BACKUP_RESULT: u8 = 0xC8;
+/// CreateBackup.
+pub const CREATE_BACKUP: u8 = 0xC9;
+/// ListOverridesResult.
+pub const LIST_OVERRIDES_RESULT: u8 = 0xD2;
+/// ListOverrides.
+pub const LIST_OVERRIDES: u8 = 0xD3;
+/// SetOverrideResult.
+pub const SET_OVERRIDE_RESULT: u8 = 0xD4;
+/// SetOverride.
+pub const SET_OVERRIDE: u8 = 0xD5;
 /// ListVersionsResult.
 pub const LIST_VERSIONS_RESULT: u8 = 0xDE;
 /// ListVersions.
@@ -244,6 +260,14 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         GET_LIMITS_RESULT => ("GetLimitsResult", false, true, None),
         WHO_AM_I => ("WhoAmI", true, false, Some(WHO_AM_I_RESULT)),
         WHO_AM_I_RESULT => ("WhoAmIResult", false, true, None),
+        LIST_BACKUPS_RESULT => ("ListBackupsResult", false, true, None),
+        LIST_BACKUPS => ("ListBackups", true, false, Some(LIST_BACKUPS_RESULT)),
+        CREATE_BACKUP_RESULT => ("CreateBackupResult", false, true, None),
+        CREATE_BACKUP => ("CreateBackup", true, false, Some(CREATE_BACKUP_RESULT)),
+        LIST_OVERRIDES_RESULT => ("ListOverridesResult", false, true, None),
+        LIST_OVERRIDES => ("ListOverrides", true, false, Some(LIST_OVERRIDES_RESULT)),
+        SET_OVERRIDE_RESULT => ("SetOverrideResult", false, true, None),
+        SET_OVERRIDE => ("SetOverride", true, false, Some(SET_OVERRIDE_RESULT)),
         LIST_VERSIONS_RESULT => ("ListVersionsResult", false, true, None),
         LIST_VERSIONS => ("ListVersions", true, false, Some(LIST_VERSIONS_RESULT)),
         GET_QUEUE_RESULT => ("GetQueueResult", false, true, None),

@@ -53,6 +53,14 @@ record!(GetLimits {});
 record!(GetLimitsResult { code, limits });
 record!(WhoAmI {});
 record!(WhoAmIResult { code, version, form, auth, key_id, name, expires_at_ms, is_superadmin, permissions });
+record!(ListBackupsResult { code, target, backups });
+record!(ListBackups {});
+record!(CreateBackupResult { code, name });
+record!(CreateBackup {});
+record!(ListOverridesResult { code, document, message });
+record!(ListOverrides { queue });
+record!(SetOverrideResult { code, message });
+record!(SetOverride { queue, fairness_key, settings, clear, note });
 record!(ListVersionsResult { code, versions, message });
 record!(ListVersions { queue });
 record!(GetQueueResult { code, settings, version, at_ms, who, note, message });
@@ -137,6 +145,7 @@ record!(ConfigEntry { key, value });
 record!(ApiKeySummary { key_id, name, created_at_ms, expires_at_ms, is_superadmin });
 record!(Permission { kind, pattern });
 record!(QueueVersion { version, at_ms, who, note, changed });
+record!(Backup { name, state, at_ms, files, bytes, new_bytes, done_bytes, error });
 record!(LimitUse { name, used, max, reached });
 
 /// The body with this opcode as JSON, and back: every operation has one row.
@@ -195,6 +204,14 @@ pub fn forms(opcode: u8) -> Option<Form> {
         61 => form::<GetLimitsResult>(),
         62 => form::<WhoAmI>(),
         63 => form::<WhoAmIResult>(),
+        198 => form::<ListBackupsResult>(),
+        199 => form::<ListBackups>(),
+        200 => form::<CreateBackupResult>(),
+        201 => form::<CreateBackup>(),
+        210 => form::<ListOverridesResult>(),
+        211 => form::<ListOverrides>(),
+        212 => form::<SetOverrideResult>(),
+        213 => form::<SetOverride>(),
         222 => form::<ListVersionsResult>(),
         223 => form::<ListVersions>(),
         224 => form::<GetQueueResult>(),

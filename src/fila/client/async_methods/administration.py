@@ -145,6 +145,31 @@ class AsyncAdministration(AsyncShell):
     async def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:
         await self._call(calls.resume_key(queue, key), timeout)
 
+    async def set_override(
+        self,
+        queue: str,
+        key: str,
+        settings: Mapping[str, str | float],
+        *,
+        note: str = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Let what is named hold for a fairness key, for what waits too, whatever its messages
+        say: `weight`, `rate` (messages per second), `burst`, `expires_in_ms`. What is not named
+        stays as it is; an empty text takes it away. `note` says why, for others to see."""
+        await self._call(calls.set_override(queue, key, settings, note), timeout)
+
+    async def clear_override(self, queue: str, key: str, *, timeout: float | None = None) -> None:
+        """Let the key's messages say again what holds for it."""
+        await self._call(calls.clear_override(queue, key), timeout)
+
+    async def list_overrides(
+        self, queue: str, *, timeout: float | None = None
+    ) -> list[dict[str, Any]]:
+        """What operators said of keys of the queue, each with `key`, `weight`, `rate`, `burst`,
+        `expires_ms` (None where nothing is said), `since_ms`, `by` and `note`."""
+        return await self._call(calls.list_overrides(queue), timeout)
+
     async def purge(
         self, queue: str, *, key: str | None = None, timeout: float | None = None
     ) -> int:

@@ -138,6 +138,29 @@ class Administration(Shell):
     def resume_key(self, queue: str, key: str, *, timeout: float | None = None) -> None:
         self._call(calls.resume_key(queue, key), timeout)
 
+    def set_override(
+        self,
+        queue: str,
+        key: str,
+        settings: Mapping[str, str | float],
+        *,
+        note: str = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Let what is named hold for a fairness key, for what waits too, whatever its messages
+        say: `weight`, `rate` (messages per second), `burst`, `expires_in_ms`. What is not named
+        stays as it is; an empty text takes it away. `note` says why, for others to see."""
+        self._call(calls.set_override(queue, key, settings, note), timeout)
+
+    def clear_override(self, queue: str, key: str, *, timeout: float | None = None) -> None:
+        """Let the key's messages say again what holds for it."""
+        self._call(calls.clear_override(queue, key), timeout)
+
+    def list_overrides(self, queue: str, *, timeout: float | None = None) -> list[dict[str, Any]]:
+        """What operators said of keys of the queue, each with `key`, `weight`, `rate`, `burst`,
+        `expires_ms` (None where nothing is said), `since_ms`, `by` and `note`."""
+        return self._call(calls.list_overrides(queue), timeout)
+
     def purge(self, queue: str, *, key: str | None = None, timeout: float | None = None) -> int:
         """Drop what is pending, of one key or of all; what is leased stays. Returns how many."""
         return self._call(calls.purge(queue, key), timeout)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from fila.broker.session import Sessions
+from fila.core import override
 from fila.core.byte_cost import COST_MESSAGES
 from fila.core.figures import BucketFigures, KeyFigures, QueueFigures
 from fila.core.meter import LATENCY_BOUNDS_NS, NOTHING
@@ -320,6 +321,7 @@ def _key_row(key: KeyFigures, one: QueuePulse, shares: Shares) -> Document:
         "deficit": key.deficit,
         "state": key.state,
         "paused": paused(key.pause),
+        "override": override.document(key.override) if key.override is not None else None,
         "delivered": reading[0],
         "rate": short(rate) if rate is not None else None,
         "share": short(share.share),

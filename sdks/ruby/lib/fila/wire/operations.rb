@@ -59,6 +59,14 @@ module Fila
       GET_LIMITS_RESULT = 0x3D
       WHO_AM_I = 0x3E
       WHO_AM_IRESULT = 0x3F
+      LIST_BACKUPS_RESULT = 0xC6
+      LIST_BACKUPS = 0xC7
+      CREATE_BACKUP_RESULT = 0xC8
+      CREATE_BACKUP = 0xC9
+      LIST_OVERRIDES_RESULT = 0xD2
+      LIST_OVERRIDES = 0xD3
+      SET_OVERRIDE_RESULT = 0xD4
+      SET_OVERRIDE = 0xD5
       LIST_VERSIONS_RESULT = 0xDE
       LIST_VERSIONS = 0xDF
       GET_QUEUE_RESULT = 0xE0
@@ -149,6 +157,14 @@ module Fila
       Op::GET_LIMITS_RESULT => "GetLimitsResult",
       Op::WHO_AM_I => "WhoAmI",
       Op::WHO_AM_IRESULT => "WhoAmIResult",
+      Op::LIST_BACKUPS_RESULT => "ListBackupsResult",
+      Op::LIST_BACKUPS => "ListBackups",
+      Op::CREATE_BACKUP_RESULT => "CreateBackupResult",
+      Op::CREATE_BACKUP => "CreateBackup",
+      Op::LIST_OVERRIDES_RESULT => "ListOverridesResult",
+      Op::LIST_OVERRIDES => "ListOverrides",
+      Op::SET_OVERRIDE_RESULT => "SetOverrideResult",
+      Op::SET_OVERRIDE => "SetOverride",
       Op::LIST_VERSIONS_RESULT => "ListVersionsResult",
       Op::LIST_VERSIONS => "ListVersions",
       Op::GET_QUEUE_RESULT => "GetQueueResult",
@@ -210,6 +226,10 @@ module Fila
       Op::PURGE => Op::PURGE_RESULT,
       Op::GET_LIMITS => Op::GET_LIMITS_RESULT,
       Op::WHO_AM_I => Op::WHO_AM_IRESULT,
+      Op::LIST_BACKUPS => Op::LIST_BACKUPS_RESULT,
+      Op::CREATE_BACKUP => Op::CREATE_BACKUP_RESULT,
+      Op::LIST_OVERRIDES => Op::LIST_OVERRIDES_RESULT,
+      Op::SET_OVERRIDE => Op::SET_OVERRIDE_RESULT,
       Op::LIST_VERSIONS => Op::LIST_VERSIONS_RESULT,
       Op::GET_QUEUE => Op::GET_QUEUE_RESULT,
       Op::UPDATE_QUEUE => Op::UPDATE_QUEUE_RESULT,
@@ -258,6 +278,10 @@ module Fila
       Op::PURGE_RESULT,
       Op::GET_LIMITS_RESULT,
       Op::WHO_AM_IRESULT,
+      Op::LIST_BACKUPS_RESULT,
+      Op::CREATE_BACKUP_RESULT,
+      Op::LIST_OVERRIDES_RESULT,
+      Op::SET_OVERRIDE_RESULT,
       Op::LIST_VERSIONS_RESULT,
       Op::GET_QUEUE_RESULT,
       Op::UPDATE_QUEUE_RESULT,
@@ -333,6 +357,14 @@ module Fila
       "GetLimitsResult" => [[:code, :u8].freeze, [:limits, :list, :u16, "LimitUse"].freeze].freeze,
       "WhoAmI" => [].freeze,
       "WhoAmIResult" => [[:code, :u8].freeze, [:version, :string].freeze, [:form, :string].freeze, [:auth, :bool].freeze, [:key_id, :string].freeze, [:name, :string].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze, [:permissions, :list, :u16, "Permission"].freeze].freeze,
+      "ListBackupsResult" => [[:code, :u8].freeze, [:target, :string].freeze, [:backups, :list, :u16, "Backup"].freeze].freeze,
+      "ListBackups" => [].freeze,
+      "CreateBackupResult" => [[:code, :u8].freeze, [:name, :string].freeze].freeze,
+      "CreateBackup" => [].freeze,
+      "ListOverridesResult" => [[:code, :u8].freeze, [:document, :bytes].freeze, [:message, :optional, :string].freeze].freeze,
+      "ListOverrides" => [[:queue, :string].freeze].freeze,
+      "SetOverrideResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,
+      "SetOverride" => [[:queue, :string].freeze, [:fairness_key, :string].freeze, [:settings, :map].freeze, [:clear, :bool].freeze, [:note, :string].freeze].freeze,
       "ListVersionsResult" => [[:code, :u8].freeze, [:versions, :list, :u16, "QueueVersion"].freeze, [:message, :optional, :string].freeze].freeze,
       "ListVersions" => [[:queue, :string].freeze].freeze,
       "GetQueueResult" => [[:code, :u8].freeze, [:settings, :list, :u16, "ConfigEntry"].freeze, [:version, :u32].freeze, [:at_ms, :u64].freeze, [:who, :string].freeze, [:note, :string].freeze, [:message, :optional, :string].freeze].freeze,
@@ -385,6 +417,7 @@ module Fila
       "ApiKeySummary" => [[:key_id, :string].freeze, [:name, :string].freeze, [:created_at_ms, :u64].freeze, [:expires_at_ms, :u64].freeze, [:is_superadmin, :bool].freeze].freeze,
       "Permission" => [[:kind, :string].freeze, [:pattern, :string].freeze].freeze,
       "QueueVersion" => [[:version, :u32].freeze, [:at_ms, :u64].freeze, [:who, :string].freeze, [:note, :string].freeze, [:changed, :strings].freeze].freeze,
+      "Backup" => [[:name, :string].freeze, [:state, :string].freeze, [:at_ms, :u64].freeze, [:files, :u32].freeze, [:bytes, :u64].freeze, [:new_bytes, :u64].freeze, [:done_bytes, :u64].freeze, [:error, :string].freeze].freeze,
       "LimitUse" => [[:name, :string].freeze, [:used, :u64].freeze, [:max, :u64].freeze, [:reached, :u64].freeze].freeze,
     }.freeze
   end

@@ -95,6 +95,43 @@ class GetQueueResponse(_message.Message):
     note: str
     def __init__(self, settings: _Optional[_Iterable[_Union[ConfigEntry, _Mapping]]] = ..., version: _Optional[int] = ..., at_ms: _Optional[int] = ..., who: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
+class SetOverrideRequest(_message.Message):
+    __slots__ = ("queue", "fairness_key", "settings", "clear", "note")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    FAIRNESS_KEY_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    CLEAR_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    fairness_key: str
+    settings: _containers.ScalarMap[str, str]
+    clear: bool
+    note: str
+    def __init__(self, queue: _Optional[str] = ..., fairness_key: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., clear: _Optional[bool] = ..., note: _Optional[str] = ...) -> None: ...
+
+class SetOverrideResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListOverridesRequest(_message.Message):
+    __slots__ = ("queue",)
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    def __init__(self, queue: _Optional[str] = ...) -> None: ...
+
+class ListOverridesResponse(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
 class ListVersionsRequest(_message.Message):
     __slots__ = ("queue",)
     QUEUE_FIELD_NUMBER: _ClassVar[int]

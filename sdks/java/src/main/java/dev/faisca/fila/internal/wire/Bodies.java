@@ -65,6 +65,14 @@ public final class Bodies {
             case Opcodes.GET_LIMITS_RESULT -> GetLimitsResult.decode(from);
             case Opcodes.WHO_AM_I -> WhoAmI.decode(from);
             case Opcodes.WHO_AM_I_RESULT -> WhoAmIResult.decode(from);
+            case Opcodes.LIST_BACKUPS_RESULT -> ListBackupsResult.decode(from);
+            case Opcodes.LIST_BACKUPS -> ListBackups.decode(from);
+            case Opcodes.CREATE_BACKUP_RESULT -> CreateBackupResult.decode(from);
+            case Opcodes.CREATE_BACKUP -> CreateBackup.decode(from);
+            case Opcodes.LIST_OVERRIDES_RESULT -> ListOverridesResult.decode(from);
+            case Opcodes.LIST_OVERRIDES -> ListOverrides.decode(from);
+            case Opcodes.SET_OVERRIDE_RESULT -> SetOverrideResult.decode(from);
+            case Opcodes.SET_OVERRIDE -> SetOverride.decode(from);
             case Opcodes.LIST_VERSIONS_RESULT -> ListVersionsResult.decode(from);
             case Opcodes.LIST_VERSIONS -> ListVersions.decode(from);
             case Opcodes.GET_QUEUE_RESULT -> GetQueueResult.decode(from);
@@ -1139,6 +1147,162 @@ public final class Bodies {
         }
     }
 
+    public record ListBackupsResult(int code, String target, List<Backup> backups) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_BACKUPS_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.string("target", target);
+            to.list16("backups", backups);
+        }
+
+        public static ListBackupsResult decode(Decoder from) {
+            int code = from.u8("code");
+            String target = from.string("target");
+            List<Backup> backups = from.list16("backups", 42, Backup::decode);
+            return new ListBackupsResult(code, target, backups);
+        }
+    }
+
+    public record ListBackups() implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_BACKUPS;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+        }
+
+        public static ListBackups decode(Decoder from) {
+            return new ListBackups();
+        }
+    }
+
+    public record CreateBackupResult(int code, String name) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.CREATE_BACKUP_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.string("name", name);
+        }
+
+        public static CreateBackupResult decode(Decoder from) {
+            int code = from.u8("code");
+            String name = from.string("name");
+            return new CreateBackupResult(code, name);
+        }
+    }
+
+    public record CreateBackup() implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.CREATE_BACKUP;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+        }
+
+        public static CreateBackup decode(Decoder from) {
+            return new CreateBackup();
+        }
+    }
+
+    public record ListOverridesResult(int code, byte[] document, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_OVERRIDES_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.bytes("document", document);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static ListOverridesResult decode(Decoder from) {
+            int code = from.u8("code");
+            byte[] document = from.bytes("document");
+            String message = from.atEnd() ? null : from.string("message");
+            return new ListOverridesResult(code, document, message);
+        }
+    }
+
+    public record ListOverrides(String queue) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.LIST_OVERRIDES;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+        }
+
+        public static ListOverrides decode(Decoder from) {
+            String queue = from.string("queue");
+            return new ListOverrides(queue);
+        }
+    }
+
+    public record SetOverrideResult(int code, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.SET_OVERRIDE_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static SetOverrideResult decode(Decoder from) {
+            int code = from.u8("code");
+            String message = from.atEnd() ? null : from.string("message");
+            return new SetOverrideResult(code, message);
+        }
+    }
+
+    public record SetOverride(String queue, String fairnessKey, Map<String, String> settings, boolean clear, String note) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.SET_OVERRIDE;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+            to.string("fairness_key", fairnessKey);
+            to.map("settings", settings);
+            to.bool("clear", clear);
+            to.string("note", note);
+        }
+
+        public static SetOverride decode(Decoder from) {
+            String queue = from.string("queue");
+            String fairnessKey = from.string("fairness_key");
+            Map<String, String> settings = from.map("settings");
+            boolean clear = from.bool("clear");
+            String note = from.string("note");
+            return new SetOverride(queue, fairnessKey, settings, clear, note);
+        }
+    }
+
     public record ListVersionsResult(int code, List<QueueVersion> versions, String message) implements Result {
         @Override
         public int opcode() {
@@ -2177,6 +2341,32 @@ public final class Bodies {
             String note = from.string("note");
             List<String> changed = from.strings("changed");
             return new QueueVersion(version, atMs, who, note, changed);
+        }
+    }
+
+    public record Backup(String name, String state, long atMs, long files, long bytes, long newBytes, long doneBytes, String error) implements Part {
+        @Override
+        public void encode(Encoder to) {
+            to.string("name", name);
+            to.string("state", state);
+            to.u64("at_ms", atMs);
+            to.u32("files", files);
+            to.u64("bytes", bytes);
+            to.u64("new_bytes", newBytes);
+            to.u64("done_bytes", doneBytes);
+            to.string("error", error);
+        }
+
+        public static Backup decode(Decoder from) {
+            String name = from.string("name");
+            String state = from.string("state");
+            long atMs = from.u64("at_ms");
+            long files = from.u32("files");
+            long bytes = from.u64("bytes");
+            long newBytes = from.u64("new_bytes");
+            long doneBytes = from.u64("done_bytes");
+            String error = from.string("error");
+            return new Backup(name, state, atMs, files, bytes, newBytes, doneBytes, error);
         }
     }
 

@@ -56,6 +56,14 @@ public final class Opcodes {
     public static final int GET_LIMITS_RESULT = 0x3D;
     public static final int WHO_AM_I = 0x3E;
     public static final int WHO_AM_I_RESULT = 0x3F;
+    public static final int LIST_BACKUPS_RESULT = 0xC6;
+    public static final int LIST_BACKUPS = 0xC7;
+    public static final int CREATE_BACKUP_RESULT = 0xC8;
+    public static final int CREATE_BACKUP = 0xC9;
+    public static final int LIST_OVERRIDES_RESULT = 0xD2;
+    public static final int LIST_OVERRIDES = 0xD3;
+    public static final int SET_OVERRIDE_RESULT = 0xD4;
+    public static final int SET_OVERRIDE = 0xD5;
     public static final int LIST_VERSIONS_RESULT = 0xDE;
     public static final int LIST_VERSIONS = 0xDF;
     public static final int GET_QUEUE_RESULT = 0xE0;
@@ -148,6 +156,14 @@ public final class Opcodes {
             case GET_LIMITS_RESULT -> "GetLimitsResult";
             case WHO_AM_I -> "WhoAmI";
             case WHO_AM_I_RESULT -> "WhoAmIResult";
+            case LIST_BACKUPS_RESULT -> "ListBackupsResult";
+            case LIST_BACKUPS -> "ListBackups";
+            case CREATE_BACKUP_RESULT -> "CreateBackupResult";
+            case CREATE_BACKUP -> "CreateBackup";
+            case LIST_OVERRIDES_RESULT -> "ListOverridesResult";
+            case LIST_OVERRIDES -> "ListOverrides";
+            case SET_OVERRIDE_RESULT -> "SetOverrideResult";
+            case SET_OVERRIDE -> "SetOverride";
             case LIST_VERSIONS_RESULT -> "ListVersionsResult";
             case LIST_VERSIONS -> "ListVersions";
             case GET_QUEUE_RESULT -> "GetQueueResult";
@@ -213,6 +229,10 @@ public final class Opcodes {
             case PURGE -> PURGE_RESULT;
             case GET_LIMITS -> GET_LIMITS_RESULT;
             case WHO_AM_I -> WHO_AM_I_RESULT;
+            case LIST_BACKUPS -> LIST_BACKUPS_RESULT;
+            case CREATE_BACKUP -> CREATE_BACKUP_RESULT;
+            case LIST_OVERRIDES -> LIST_OVERRIDES_RESULT;
+            case SET_OVERRIDE -> SET_OVERRIDE_RESULT;
             case LIST_VERSIONS -> LIST_VERSIONS_RESULT;
             case GET_QUEUE -> GET_QUEUE_RESULT;
             case UPDATE_QUEUE -> UPDATE_QUEUE_RESULT;
@@ -264,6 +284,10 @@ public final class Opcodes {
                     PURGE_RESULT,
                     GET_LIMITS_RESULT,
                     WHO_AM_I_RESULT,
+                    LIST_BACKUPS_RESULT,
+                    CREATE_BACKUP_RESULT,
+                    LIST_OVERRIDES_RESULT,
+                    SET_OVERRIDE_RESULT,
                     LIST_VERSIONS_RESULT,
                     GET_QUEUE_RESULT,
                     UPDATE_QUEUE_RESULT,
