@@ -10,7 +10,14 @@ import pytest
 
 from fila.edges.inbound import LARGE_BYTES, Inbound
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import JOINED_BYTES, SLOW_BYTES, Outbound, unread_bytes, write
+from fila.edges.outbound import (
+    JOINED_BYTES,
+    SECURED_BYTES,
+    SLOW_BYTES,
+    Outbound,
+    unread_bytes,
+    write,
+)
 from fila.edges.port import ALWAYS_ALLOWED, Port
 from fila.edges.strangers import Strangers
 from fila.wire import bodies, errors, layouts
@@ -42,6 +49,20 @@ class One:
 
     def give_up(self) -> None:
         self.gone = True
+
+
+class Written:
+    """A transport, and what it was given."""
+
+    def __init__(self, secured: bool = False) -> None:
+        self.pieces: list[bytes] = []
+        self._secured = secured
+
+    def write(self, data: bytes) -> None:
+        self.pieces.append(data)
+
+    def get_extra_info(self, name: str) -> object:
+        return self if name == "ssl_object" and self._secured else None
 
 
 class Timers:
@@ -196,13 +217,6 @@ def test_what_is_taken_out_of_the_kernel_is_seen_before_a_socket_is_writable() -
 
 
 def test_large_pieces_are_written_without_another_copy() -> None:
-    class Written:
-        def __init__(self) -> None:
-            self.pieces: list[bytes] = []
-
-        def write(self, data: bytes) -> None:
-            self.pieces.append(data)
-
     large = bytes(JOINED_BYTES)
     for out in (
         [b"a"],
@@ -216,6 +230,17 @@ def test_large_pieces_are_written_without_another_copy() -> None:
         assert b"".join(written.pieces) == b"".join(out)
         assert sum(piece is large for piece in written.pieces) == out.count(large)
         assert len(written.pieces) <= 3
+
+
+def test_over_tls_nothing_large_is_written_at_once() -> None:
+    """What the encryption hands on in one piece is counted by nobody."""
+    small, large = bytes(1_000), bytes(range(256)) * 1_000
+    for out in ([large], [small] * 300, [small, large, small, small], [large, small, large]):
+        written = Written(secured=True)
+        write(written, list(out))  # type: ignore[arg-type]
+        assert b"".join(written.pieces) == b"".join(out)
+        assert max(map(len, written.pieces)) <= SECURED_BYTES
+        assert len(written.pieces) <= 2 * sum(map(len, out)) // SECURED_BYTES + 2
 
 
 # --- what has not arrived

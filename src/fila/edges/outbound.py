@@ -25,18 +25,25 @@ log = logging.getLogger("fila.edges")
 
 SLOW_BYTES: Final = 32 * 1024  # unsent, from which on a connection counts as slow
 JOINED_BYTES: Final = 2 * 1024 * 1024  # written in one piece
+SECURED_BYTES: Final = 64 * 1024  # the same over TLS
 STUCK_S: Final = 1.0  # without taking anything; nobody who reads is that slow
 LOOK_S: Final = 0.1  # between two looks at all that are slow, while there is room
 
 
 def write(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
-    """Small pieces at once; large ones without another copy of them."""
-    if len(out) == 1:
+    """Small pieces at once; large ones without another copy of them, but over TLS in parts."""
+    size = sum(map(len, out))
+    if size > SECURED_BYTES and transport.get_extra_info("ssl_object") is not None:
+        _write_secured(transport, out)
+    elif len(out) == 1:
         transport.write(out[0])
-        return
-    if sum(map(len, out)) <= JOINED_BYTES:
+    elif size <= JOINED_BYTES:
         transport.write(b"".join(out))
-        return
+    else:
+        _write_large(transport, out)
+
+
+def _write_large(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
     small: list[bytes | memoryview] = []
     for piece in out:
         if len(piece) < JOINED_BYTES:
@@ -46,6 +53,26 @@ def write(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
             transport.write(b"".join(small))
             small = []
         transport.write(piece)
+    if small:
+        transport.write(b"".join(small))
+
+
+def _write_secured(transport: asyncio.Transport, out: list[bytes | memoryview]) -> None:
+    """What is encrypted at once is handed to the socket's own transport, where nobody counts it:
+    what follows, when that has enough, is counted."""
+    small: list[bytes | memoryview] = []
+    size = 0
+    for piece in out:
+        if len(piece) + size <= SECURED_BYTES:
+            small.append(piece)
+            size += len(piece)
+            continue
+        if small:
+            transport.write(b"".join(small))
+        small, size = [], 0
+        parts = memoryview(piece)
+        for start in range(0, len(parts), SECURED_BYTES):
+            transport.write(parts[start : start + SECURED_BYTES])
     if small:
         transport.write(b"".join(small))
 

@@ -34,7 +34,7 @@ from fila.edges.grpc.status import RESPONSE_BLOCK, Status, trailers_block
 from fila.edges.inbound import LARGE_BYTES
 from fila.edges.keepalive import keep_alive
 from fila.edges.limits import ConnectionLimits
-from fila.edges.outbound import SLOW_BYTES, unread_bytes
+from fila.edges.outbound import SLOW_BYTES, unread_bytes, write
 from fila.edges.port import Port
 from fila.security.keyring import digest_of
 
@@ -203,7 +203,7 @@ class GrpcConnection(asyncio.Protocol):
             return
         out = self.http2.out
         while data := out.take():
-            transport.write(data)
+            write(transport, [data])
         if out.waiting_bytes > SLOW_BYTES or out.blocked:
             self._slow = True
             self._port.outbound.hold(self, self.unsent_bytes())

@@ -18,7 +18,7 @@ from fila.edges import failures
 from fila.edges.failures import Failures
 from fila.edges.http.message import EventStream, Fields, HttpError, Request, Response
 from fila.edges.inbound import TOO_MUCH, Inbound
-from fila.edges.outbound import SLOW_BYTES, Outbound, unread_bytes
+from fila.edges.outbound import SLOW_BYTES, Outbound, unread_bytes, write
 
 log = logging.getLogger("fila.http")
 
@@ -385,7 +385,7 @@ class HttpConnection(asyncio.Protocol):
     def _write(self, data: bytes | None) -> None:
         if data and self._transport is not None and not self._transport.is_closing():
             self._written += len(data)
-            self._transport.write(data)
+            write(self._transport, [data])
             if not self._writable.is_set():
                 self._outbound.hold(self, self.unsent_bytes())
 
