@@ -261,6 +261,27 @@ export interface Setting {
   value: string;
 }
 
+export interface QueueVersion {
+  version: number;
+  at_ms: number;
+  who: string;
+  note: string;
+  changed: string[];
+}
+
+/** What a hook would decide about a sample message. */
+export interface TriedHook {
+  message: number;
+  hook: string;
+  fairness_key?: string;
+  weight?: number;
+  throttle_keys?: string[];
+  action?: "retry" | "dlq";
+  delay_ms?: number;
+  time_us: number;
+  problem: string | null;
+}
+
 export interface ApiKey {
   key_id: string;
   name: string;

@@ -1,12 +1,13 @@
 // The Lua hooks of a queue: do they run, how long do they take, has the breaker tripped?
 import type { Hook } from "./api";
 import { count, plural } from "./format";
+import { HookEditor } from "./hookeditor";
 import { Name, Panel, State } from "./parts";
 
-export function Hooks({ hooks }: { hooks: Record<string, Hook | null> }) {
+export function Hooks({ queue, hooks }: { queue: string; hooks: Record<string, Hook | null> }) {
   const present = Object.entries(hooks).filter((pair): pair is [string, Hook] => pair[1] !== null);
   return (
-    <Panel id="hooks" title="Hooks">
+    <Panel id="hooks" title="Hooks" tools={<HookEditor queue={queue} />}>
       {present.length === 0 && <p class="empty">This queue has no script.</p>}
       {present.map(([name, hook]) => (
         <div key={name} class="hook">

@@ -136,7 +136,7 @@ export function QueuePage({ frame, name }: { frame: Frame; name: string }) {
         <Tenants queue={name} document={keys} window={window_} change={setWindow} />
         <Buckets buckets={found.buckets} atMs={found.at_ms} />
         <Consumers rows={found.consumers} total={found.consumers_total} />
-        <Hooks hooks={found.hooks} />
+        {!found.is_dlq && <Hooks queue={name} hooks={found.hooks} />}
         <DeadLetterPanel found={found} frame={frame} />
       </div>
     </main>

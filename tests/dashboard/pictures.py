@@ -57,6 +57,7 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
             ".messages tbody tr",
             False,
         ),
+        ("hooks", queue, (1280, 1080), "light", "#hooks button", False),
         ("settings", "/settings", (1280, 720), "light", "#buckets .gauge", False),
         ("overview-phone", "/", PHONE, "light", ".queues .spark polyline", False),
         ("tenant-phone", tenant, PHONE, "dark", ".sentence", False),
@@ -68,6 +69,11 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
             if name == "messages":
                 seen.page.locator(".messages a.row-link").first.click()
                 seen.page.wait_for_selector(".payload")
+            if name == "hooks":
+                seen.page.get_by_role("button", name="Change hooks").click()
+                seen.page.get_by_role("button", name="Try", exact=True).click()
+                seen.page.wait_for_selector(".tried p")
+                seen.page.locator("#note").scroll_into_view_if_needed()
             seen.page.screenshot(path=directory / f"dashboard-{name}.png", full_page=whole)
             assert not seen.errors, seen.errors
             print(name)

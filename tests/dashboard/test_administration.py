@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from fila.wire import bodies
 from tests.dashboard.browser import PHONE, Watched, origin_of, watched
 from tests.dashboard.conftest import ROOT, Open
 from tests.http.visitor import HttpBroker
@@ -215,3 +218,74 @@ def test_who_may_not_look_after_the_broker_sees_no_links_to_it(
         expect(page.get_by_role("alert")).to_contain_text("admin")
         seen.go("/messages?queue=parcels")
         expect(page.get_by_role("alert")).to_contain_text("consume")
+
+
+def test_a_hook_is_tried_changed_and_brought_back_while_the_queue_works(
+    open_page: Open, site: HttpBroker, queue: str
+) -> None:
+    weighted = HOOK.replace("}", ', weight = tonumber(msg.headers["weight"] or "1") }', 1)
+    with site.peer() as peer:
+        peer.create_queue(queue, on_enqueue=HOOK)
+        peer.enqueue(queue, b"m", headers={"tenant": "acme"})
+        page = open_page(f"/queue?name={queue}").page
+        page.get_by_role("button", name="Change hooks").click()
+        dialog = page.get_by_role("dialog")
+        hook = page.get_by_label("Hook on_enqueue")
+        expect(hook).to_have_value(HOOK)
+        sample = {"headers": {"tenant": HOSTILE, "weight": "7"}, "attempts": 9}
+        page.get_by_label("Sample messages").fill(json.dumps(sample))
+        _dialog(page, "Try")
+        expect(dialog.locator(".tried")).to_contain_text("weight 1")
+        hook.fill(weighted)
+        expect(dialog.locator(".tried p")).to_have_count(0)  # said nothing of this one
+        page.get_by_label("Hook on_failure").fill(DEAD)
+        page.get_by_role("button", name="Try").focus()  # by keyboard
+        page.keyboard.press("Enter")
+        expect(dialog.locator(".tried")).to_contain_text("weight 7")
+        expect(dialog.locator(".tried")).to_contain_text("dead letter")
+        names = dialog.locator(".tried bdi.name").evaluate_all("all => all.map(one => one.title)")
+        assert HOSTILE in names  # as text
+        page.get_by_label("Why?").fill("weights by header")
+        _done(page, "Deploy")
+        expect(page.locator("#hooks")).to_contain_text("Version 2 decides now.")
+        peer.enqueue(queue, b"m", headers={"tenant": "globex", "weight": "5"})
+        keys = {one.key: one.weight for one in peer.stats(queue).fairness_keys}
+        assert keys == {"acme": 1, "globex": 5}
+
+        page.get_by_role("button", name="Change hooks").click()
+        expect(page.get_by_label("Begin with").locator("option")).to_have_count(2)
+        expect(page.get_by_label("Begin with")).to_contain_text("weights by header")
+        page.get_by_label("Begin with").select_option("1")
+        expect(hook).to_have_value(HOOK)
+        expect(page.get_by_label("Hook on_failure")).to_have_value("")
+        _done(page, "Deploy")
+        expect(page.locator("#hooks")).to_contain_text("Version 3 decides now.")
+        peer.enqueue(queue, b"m", headers={"tenant": "initech", "weight": "5"})
+        keys = {one.key: one.weight for one in peer.stats(queue).fairness_keys}
+        assert keys["initech"] == 1
+
+
+def test_a_broken_hook_and_a_change_by_somebody_else_are_told(
+    open_page: Open, site: HttpBroker, queue: str
+) -> None:
+    with site.peer() as peer:
+        peer.create_queue(queue, on_enqueue=HOOK)
+        seen = open_page(f"/queue?name={queue}", PHONE)
+        page = seen.page
+        page.get_by_role("button", name="Change hooks").click()
+        dialog = page.get_by_role("dialog")
+        page.get_by_label("Hook on_enqueue").fill("function (")
+        _dialog(page, "Try")
+        expect(dialog.locator(".tried")).to_contain_text("on_enqueue:1:")
+        _dialog(page, "Deploy")
+        expect(dialog.get_by_role("alert")).to_contain_text("on_enqueue:1:")
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0
+        inside = dialog.evaluate("one => one.scrollWidth - one.clientWidth")
+        assert inside <= 0, "the dialog fits on a phone"
+        other = bodies.UpdateQueue(queue, {"max_attempts": "3"})
+        assert peer.request(other, bodies.UpdateQueueResult).code == 0  # somebody else was faster
+        page.get_by_label("Hook on_enqueue").fill(HOOK + "\n-- mine")
+        _dialog(page, "Deploy")
+        expect(dialog.get_by_role("alert")).to_contain_text("version")
+        _forgive(seen, 400)

@@ -92,6 +92,7 @@ def test_a_key_sees_and_does_what_its_permissions_say(visitor: Visitor, root: Ta
     assert visitor.get("/metrics").status == 403
     assert visitor.post("redrive", {"queue": "mail.dlq"}).status == 403
     assert visitor.post("redrive", {"queue": "orders.dlq"}).status == 403  # another queue's name
+    assert visitor.post("try-hooks", {"queue": "mail", "on_enqueue": "x"}).status == 403
     events = list(visitor.events(view="queue", name="mail"))
     assert events[0][0] == "error" and events[0][1]["error"]["code"] == "Forbidden"
 

@@ -24,7 +24,7 @@ IN_THE_TEXT = {"queue.consumers_total"}
 def test_the_page_lists_the_paths_there_are() -> None:
     assert with_paths(PAGE) == PAGE
     headed = set(re.findall(r"^### `(?:GET|POST) /api/v1/([a-z-]+)", PAGE, re.MULTILINE))
-    acting = set(re.findall(r"^\| `/api/v1/([a-z]+)` \|", PAGE, re.MULTILINE))
+    acting = set(re.findall(r"^\| `/api/v1/([a-z-]+)` \|", PAGE, re.MULTILINE))
     assert headed | acting == set(PATHS)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from fila.broker import operations
 from fila.edges.http.operations import OFFERED
+from fila.wire import layouts
 from fila.wire.operations import OPERATIONS
 from tests.http.conftest import ROOT
 from tests.http.visitor import HttpBroker, Visitor
@@ -31,6 +32,27 @@ def test_every_operation_of_the_table_is_offered_but_those_with_codecs_by_hand()
     by_hand = {name for name, row in OPERATIONS.items() if row.by_hand}
     assert set(OFFERED) == set(OPERATIONS) - by_hand
     assert len(OFFERED) == len(operations.AT_ONCE) + len(operations.LATER)
+
+
+def test_fields_of_every_kind_in_the_table_are_understood(clerk: Visitor) -> None:
+    """What is wrong in each of them is answered as that, never by a failure of the broker."""
+    for name, kind in OFFERED.items():
+        for field in layouts.LAYOUTS[kind]:
+            answer = clerk.post(f"operations/{name}", {field: 1.5})
+            assert (answer.status, answer.code) == (400, "BadRequest"), (name, field)
+
+
+def test_a_queue_is_changed_by_a_map_of_settings(clerk: Visitor, queue: str) -> None:
+    _do(clerk, "CreateQueue", name=queue)
+    assert _do(clerk, "UpdateQueue", queue=queue, settings={"max_attempts": "4"})["version"] == 2
+    found = _do(clerk, "GetQueue", queue=queue)["settings"]
+    assert {"key": "max_attempts", "value": "4"} in found
+    wrongs: list[Any] = [[], "x", {"max_attempts": 4}]
+    for wrong in wrongs:
+        answer = clerk.post("operations/UpdateQueue", {"queue": queue, "settings": wrong})
+        assert answer.status == 400
+    stale = {"queue": queue, "settings": {"max_attempts": "5"}, "expected_version": 1}
+    assert clerk.post("operations/UpdateQueue", stale).code == "VersionConflict"
 
 
 def test_a_queue_is_created_listed_and_deleted(clerk: Visitor, queue: str) -> None:

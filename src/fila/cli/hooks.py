@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import secrets
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fila.cli import hook_status, hook_versions
 from fila.cli.durations import milliseconds
@@ -107,9 +106,6 @@ def run(args: argparse.Namespace) -> int:
             f"hooks cannot run here: {missing.name} is not installed",
             f"install Fila with its server extra: {install('server')}",
         ) from missing
-    # What would be logged is in the table already.
-    logging.getLogger("fila.hooks").addHandler(logging.NullHandler())
-    logging.getLogger("fila.hooks").propagate = False
     try:
         tried = rehearsal.rehearse(
             script(args.on_enqueue),
@@ -125,7 +121,9 @@ def run(args: argparse.Namespace) -> int:
     except HookError as problem:
         raise Failure(str(problem)) from problem
     if args.json:
-        say_json({"messages": [_document(one) for one in tried], "failed": _failed(tried)})
+        say_json(
+            {"messages": [rehearsal.document_of(one) for one in tried], "failed": _failed(tried)}
+        )
     else:
         _say_tables(tried)
     return EXIT_FAILED if _failed(tried) else 0
@@ -156,21 +154,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _failed(tried: list[Tried]) -> int:
     return sum(1 for one in tried if one.problem)
-
-
-def _document(one: Tried) -> dict[str, Any]:
-    document: dict[str, Any] = {"message": one.number, "hook": one.hook}
-    if one.assignment is not None:
-        document["fairness_key"] = one.assignment.fairness_key.decode()
-        document["weight"] = one.assignment.weight
-        document["throttle_keys"] = [key.decode() for key in one.assignment.throttle_keys]
-    if one.failure is not None:
-        document["action"] = "dlq" if one.failure.dead_letter else "retry"
-        document["delay_ms"] = one.failure.delay_ms
-    document["time_us"] = one.time_ns / 1000
-    document["memory_bytes"] = one.memory_bytes
-    document["problem"] = one.problem or None
-    return document
 
 
 def _say_tables(tried: list[Tried]) -> None:

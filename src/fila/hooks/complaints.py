@@ -13,12 +13,22 @@ log = logging.getLogger("fila.hooks")
 
 
 class Complaints:
-    __slots__ = ("_cooldown_ms", "_fallback", "_hook", "_logged_ns", "_queue", "_unlogged", "last")
+    __slots__ = (
+        "_cooldown_ms",
+        "_fallback",
+        "_hook",
+        "_logged_ns",
+        "_queue",
+        "_told",
+        "_unlogged",
+        "last",
+    )
 
     def __init__(self, queue: str, hook: str, settings: HookSettings) -> None:
         mode = settings.fail_mode
         self._fallback = "defaults" if mode == DEFAULT else f'fallback "{mode}"'
         self._queue, self._hook = queue, hook
+        self._told = settings.told
         self._cooldown_ms = settings.breaker_cooldown_ms
         self._logged_ns: int | None = None
         self._unlogged = 0
@@ -26,6 +36,8 @@ class Complaints:
 
     def failed(self, problem: str, now_ns: int) -> None:
         self.last = problem
+        if not self._told:
+            return
         quiet_ns = self._cooldown_ms * 1_000_000
         if self._logged_ns is not None and now_ns - self._logged_ns < quiet_ns:
             self._unlogged += 1

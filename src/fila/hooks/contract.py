@@ -35,6 +35,7 @@ class HookSettings:
     breaker_threshold: int = 3
     breaker_cooldown_ms: int = 10_000
     fail_mode: str = DEFAULT
+    told: bool = True  # failures are logged
 
 
 class HookStats(NamedTuple):

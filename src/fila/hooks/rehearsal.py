@@ -1,6 +1,7 @@
 """A script tried on sample messages, without a broker: what it would decide, its time and memory.
 
-Owns the format of samples (JSON lines) and the trial run behind `fila hooks test`. Each message is
+Owns the format of samples (JSON lines) and the trial run behind `fila hooks test`
+and the dashboard. Each message is
 decided on its own, as if it had come alone, and a failure never switches the script off.
 """
 
@@ -86,7 +87,7 @@ def rehearse(
             lambda key: _encoded(config.get(key.decode())),
             clock=clock,
             seed=lambda: seed,
-            settings=HookSettings(breaker_threshold=_NEVER),
+            settings=HookSettings(breaker_threshold=_NEVER, told=False),
         )
         hooks.install(
             queue,
@@ -99,6 +100,22 @@ def rehearse(
             hooks, queue, on_enqueue is not None, on_failure is not None, samples, clock
         )
     return tried
+
+
+def document_of(one: Tried) -> dict[str, Any]:
+    """What was decided, as JSON has it."""
+    document: dict[str, Any] = {"message": one.number, "hook": one.hook}
+    if one.assignment is not None:
+        document["fairness_key"] = one.assignment.fairness_key.decode()
+        document["weight"] = one.assignment.weight
+        document["throttle_keys"] = [key.decode() for key in one.assignment.throttle_keys]
+    if one.failure is not None:
+        document["action"] = "dlq" if one.failure.dead_letter else "retry"
+        document["delay_ms"] = one.failure.delay_ms
+    document["time_us"] = one.time_ns / 1000
+    document["memory_bytes"] = one.memory_bytes
+    document["problem"] = one.problem or None
+    return document
 
 
 def _try_all(

@@ -189,6 +189,7 @@ class Watch:
         from fila.edges.http.logins import Logins
         from fila.edges.http.messages import Messages
         from fila.edges.http.site import Site
+        from fila.edges.http.trying import Trying
         from fila.edges.http.views import Views
 
         gui = self._settings.gui
@@ -206,7 +207,9 @@ class Watch:
         )
         actions = Actions(sessions)
         messages = Messages(sessions, actions.do)
-        api = Api(guard, logins, views, actions, messages, gui.max_streams, last_minutes)
+        api = Api(
+            guard, logins, views, actions, messages, gui.max_streams, last_minutes, Trying(sessions)
+        )
         self._site = Site(guard, logins, api, Files(), self._scrape)
         self._site.warnings = warnings
         limits = HttpLimits(connections_max=gui.max_connections, streams_max=gui.max_streams)

@@ -27,6 +27,7 @@ from fila.edges.http.messages import Messages
 from fila.edges.http.overview import Sees, overview
 from fila.edges.http.pages import Order, order_of
 from fila.edges.http.paths import PATHS, ROOT, Who
+from fila.edges.http.trying import Trying
 from fila.edges.http.views import Views
 from fila.security.guard import Guard, Identity
 from fila.telemetry.history import POINTS
@@ -55,6 +56,7 @@ class Api:
         messages: Messages,
         streams_max: int,
         last_minutes: LastMinutes,
+        trying: Trying,
     ) -> None:
         self._last_minutes = last_minutes
         self._guard = guard
@@ -73,6 +75,7 @@ class Api:
             "pause": actions.pause,
             "resume": actions.resume,
             "purge": actions.purge,
+            "try-hooks": trying.try_hooks,
         }
 
     async def serve(self, request: Request) -> Response | EventStream:

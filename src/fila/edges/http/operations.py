@@ -113,6 +113,10 @@ def _value(spec: Any, given: Any, field: str) -> Any:
         if not isinstance(given, bool):
             raise _wrong(field, "is true or false")
         return given
+    if spec == "map":
+        if not isinstance(given, dict) or len(given) > STRINGS_MAX:
+            raise _wrong(field, f"is an object of at most {STRINGS_MAX} texts")
+        return {name: _text(one, f"{field}.{name[:100]}") for name, one in given.items()}
     if spec == "bytes":
         return key_of(_text(given, field))
     low, high = _LIMITS[spec]

@@ -74,6 +74,12 @@ PATHS: Final = {
     ),
     "resume": Path("POST", Who.QUEUE_ADMIN, ("queue", "key?"), "ends a pause"),
     "purge": Path("POST", Who.QUEUE_ADMIN, ("queue", "key?"), "drops what is pending"),
+    "try-hooks": Path(
+        "POST",
+        Who.QUEUE_ADMIN,
+        ("queue", "on_enqueue?", "on_failure?", "messages?"),
+        "what hooks would decide about sample messages",
+    ),
     "operations": Path(
         "POST",
         Who.AS_THE_TABLE_SAYS,
