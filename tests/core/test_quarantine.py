@@ -21,6 +21,7 @@ from fila.core.rejection import STORAGE_ERROR, Rejection
 from fila.core.row_batch import DELETE, PUT, RowBatch
 from fila.core.settings import Settings
 from fila.core.verdict import RETRY_NOW
+from tests.core.old_groups import in_two_groups
 from tests.core.turn import DEAD_LETTER, SECOND, Turns
 
 PAGES = Settings(window_messages=4, page_messages=4)
@@ -206,13 +207,8 @@ def test_its_dead_letter_queue_alone_can_be_deleted_too() -> None:
 
 
 def test_a_parent_in_another_group_is_set_apart_with_its_dead_letter_queue() -> None:
-    """It would make a new dead-letter queue over the rows of the old one otherwise."""
-    turns = Turns()
-    turns.create("x.dlq")
-    turns.enqueue("x.dlq")
-    turns.create("x")
-    turns.enqueue("x")
-    assert turns.queue("x").group is not turns.queue("x.dlq").group
+    """As an older Fila stored them; a message could be lost on its way otherwise."""
+    turns = in_two_groups()
     lane = of_queue(turns, rows.STATE, rows.LANE_PREFIX, "x.dlq")[0]
     turns.store.unreadable.add((rows.STATE, lane))
     again = turns.restart()

@@ -26,6 +26,8 @@ class Books:
         self.hooked = hooked  # queues with hooks
         self.now = 0
         self.queues: dict[str, Queue] = {}
+        # Dead-letter queues that come again with the next dead letter: visibility, by bytes.
+        self.hidden: dict[str, tuple[int, bool]] = {}
         self.messages: dict[bytes, Message] = {}
         self.gone: dict[bytes, str] = {}  # finished messages and how they ended
         self.config: dict[str, str] = {}  # settings that are no throttles
@@ -171,18 +173,23 @@ class Books:
     # --- queues
 
     def dlq_of(self, queue: Queue) -> Queue | None:
-        """Its dead-letter queue, made anew if somebody deleted it."""
+        """Its dead-letter queue, there again if somebody deleted it."""
         if queue.name.endswith(".dlq"):
             return None
         name = queue.name + ".dlq"
         if name not in self.queues:
-            self.add_queue(name, queue.visibility_ns // MS, queue.name, queue.by_bytes)
+            self.add_queue(name, self.hidden[name][0], queue.name, self.hidden[name][1])
         return self.queues[name]
 
     def add_queue(self, name: str, visibility_ms: int, owner: str, by_bytes: bool = False) -> None:
+        self.hidden.pop(name, None)
         self.queues[name] = Queue(name, visibility_ms, owner, self.now, by_bytes)
         if self.journal:
             events.expect_plain(self.events, events.EVENT_QUEUE_CREATED, name)
+
+    def hide_dlq(self, queue: Queue) -> None:
+        """What the queue's dead letters will be kept in has been decided."""
+        self.hidden[queue.name + ".dlq"] = (queue.visibility_ns // MS, queue.by_bytes)
 
     def drop_queue(self, queue: Queue) -> None:
         del self.queues[queue.name]

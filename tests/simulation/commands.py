@@ -399,10 +399,13 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
     same("reply to CreateQueue", reply, None)
-    books.add_queue(name, visibility_ms, "", command.cost == "bytes")
+    parent = books.queues.get(name.removesuffix(".dlq")) if name.endswith(".dlq") else None
+    owner = parent.name if parent is not None else ""
+    books.add_queue(name, visibility_ms, owner, command.cost == "bytes")
     books.queues[name].max_attempts = limit
     books.queues[name].settings["max_attempts"] = str(limit)
-    if not name.endswith(".dlq"):
+    if not name.endswith(".dlq") and name + ".dlq" not in books.queues:
+        books.hide_dlq(books.queues[name])
         books.dlq_of(books.queues[name])
 
 
@@ -415,6 +418,10 @@ def _delete_queue(books: Books, command: DeleteQueue, reply: Reply, asked: objec
     dlq = books.queues.get(queue.name + ".dlq")
     if dlq is not None and dlq.owner == queue.name:
         books.drop_queue(dlq)
+    books.hidden.pop(queue.name + ".dlq", None)
+    parent = books.queues.get(queue.name.removesuffix(".dlq"))
+    if parent is not None:
+        books.hide_dlq(parent)
 
 
 def _find(books: Books, name: str, reply: Reply) -> Queue | None:

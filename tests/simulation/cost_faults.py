@@ -49,7 +49,7 @@ COST_FAULTS = [
     ),
     fault(
         "a dead-letter queue does not cost as its queue does",
-        "fila.core.catalogue:dead_letters_of",
+        "fila.core.catalogue:_wanted_for_dead_letters",
         "cost=cost_of(queue.ring)",
         'cost="messages"',
     ),

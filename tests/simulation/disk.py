@@ -11,7 +11,7 @@ from fila.core.queue import Queue
 from fila.core.state import State
 from fila.storage.memory import MemoryStore
 
-from . import ages, overrides, updates
+from . import ages, groups, overrides, updates
 from .auditor import Auditor
 from .tokens import TOLERANCE
 from .turn import Violation
@@ -21,10 +21,13 @@ _ALL = 1 << 62
 
 def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
     """Every row: messages and leases as the model has them, nothing left behind."""
-    numbers = {}
-    for raw, value in store.scan(rows.QUEUES, b"", b"\xff", _ALL, _ALL):
-        numbers[rows.read_queue(value).number] = raw.decode()
-    _same("stored queues", set(numbers.values()), auditor.queues.keys())
+    stored = {
+        raw.decode(): rows.read_queue(value)
+        for raw, value in store.scan(rows.QUEUES, b"", b"\xff", _ALL, _ALL)
+    }
+    numbers = {row.number: name for name, row in stored.items()}
+    _same("stored queues", stored.keys(), auditor.queues.keys() | auditor.hidden.keys())
+    groups.check_rows({name: row.group for name, row in stored.items()})
     seen = set()
     for key, value in store.scan(rows.MESSAGES, b"", b"\xff", _ALL, _ALL):
         number, _, stamp, id = rows.MESSAGE_KEY.unpack(key)
@@ -93,6 +96,7 @@ def check_rebuilt(live: Machine, rebuilt: Machine) -> None:
         {number: group.position for number, group in old.groups.items()},
     )
     _same("rebuilt queues", new.queues.keys(), old.queues.keys())
+    _same("rebuilt hidden queues", new.hidden, old.hidden)
     for name, queue in old.queues.items():
         check_rebuilt_queue(queue, new.queues[name])
     buckets = [(name, one, new.buckets[name]) for name, one in old.buckets.items()]

@@ -164,12 +164,49 @@ TURN_FAULTS = [
         '(rows.MESSAGES, (b"",)),',
         "",
     ),
+    # --- log groups
+    fault(
+        "a dead-letter queue made by hand is in another group than its queue",
+        "fila.core.grouping:group_for",
+        "return queue.group",
+        "return Group(state.next_queue)",
+    ),
+    fault(
+        "a nack makes the dead-letter queue anew in the catalogue",
+        "fila.core.catalogue:_show",
+        'state.ops(group).append((PUT_STATE, rows.shown_key(row.number), b"\\x01"))',
+        "state.ops(state.groups[0]).append((PUT_QUEUE, name.encode(), rows.queue_row(row)))",
+    ),
+    fault(
+        "a start does not know that a hidden queue is there again",
+        "fila.core.catalogue:_show",
+        'state.ops(group).append((PUT_STATE, rows.shown_key(row.number), b"\\x01"))',
+        "pass",
+    ),
+    fault(
+        "the catalogue's batch deletes a queue's rows",
+        "fila.core.catalogue:_remove_queue",
+        "_delete_rows(state.ops(queue.group), queue.number)",
+        "_delete_rows(state.ops(state.groups[0]), queue.number)",
+    ),
+    fault(
+        "a group that ends leaves its ledger behind",
+        "fila.core.catalogue:_end_group",
+        "group.over = True",
+        "pass",
+    ),
+    fault(
+        "a hidden queue stays in the catalogue without its queue",
+        "fila.core.catalogue:delete_queue",
+        "_forget_hidden(state, dlq)",
+        "pass",
+    ),
     # --- quarantine
     fault(
         "a queue is quarantined without its dead-letter queue",
         "fila.core.quarantining:set_apart",
-        "_set_kin_apart(state, queue.name, since_ns)",
-        "pass",
+        "queues = list(group.queues)",
+        "queues = group.queues[:1]",
     ),
     fault(
         "a quarantined queue is said not to exist",

@@ -34,7 +34,7 @@ from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.memory import MemoryStore
 
-from . import comparing, deliveries, disk, profile
+from . import comparing, deliveries, disk, groups, profile
 from .auditor import Auditor
 from .clients import Clients
 from .damage import Damage
@@ -65,6 +65,7 @@ class World:
     turn: Turn
     own: list[Applied]  # commands the turn made itself
     covered: int
+    turns_ended: int
 
     def __init__(self, seed: int, look_inside: bool = True) -> None:
         self.look_inside = look_inside
@@ -195,6 +196,9 @@ class World:
     def commit(self, batches: list[RowBatch], committed: Callable[[], None]) -> None:
         """The turn's committer: the production one, on a disk that may refuse."""
         self.record.wrote = bool(batches)
+        commands = [step.command for step in self.record.all_steps()]
+        groups.check_batches(batches, commands, bool(self.record.apart) or not self.turns_ended)
+        self.turns_ended += 1
         crashes = self.profile.crashes
         if self.fate < crashes / 3 and batches:
             self._refuse_write(batches, committed)
@@ -343,6 +347,7 @@ class World:
         self.committer = (
             FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
         )
+        self.turns_ended = 0  # since the start: the first may put right what the start found
         self.covered = 0  # unsynced writes when the sync under way began
         self.reader = PageReader(self.store)
         self.machine: Machine = load(self.reader, self.settings, self.clock_ns)

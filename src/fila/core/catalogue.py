@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fila.core import effect, key_rows, overriding, rejection, rows, throttle
+from fila.core import effect, grouping, key_rows, overriding, rejection, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.byte_cost import COST_BYTES, COSTS, cost_of
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
@@ -43,17 +43,21 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
     fault = visibility_fault(settings, visibility_ms)
     if fault is not None:
         return fault
-    if len(state.queues) + len(state.quarantined) + 2 > settings.queues_max:
+    known = len(state.queues) + len(state.hidden) + len(state.quarantined)
+    if known + 2 > settings.queues_max:
         return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
     fault = attempts_fault(settings, name, command.max_attempts)
     if fault is not None:
         return fault
     if command.cost not in COSTS:
         return invalid_value("cost", f'"{command.cost}" is none; use "messages" or "bytes"')
-    group = Group(state.next_queue)
+    group = grouping.group_for(state, name)
     state.groups[group.number] = group
     _add_queue(state, name, group, visibility_ms, command)
-    dead_letters_of(state, state.queues[name])
+    queue = state.queues[name]
+    dlq = queue.dlq_name()
+    if dlq is not None and dlq not in state.queues:
+        _add_queue(state, dlq, group, visibility_ms, _wanted_for_dead_letters(queue))
     return None
 
 
@@ -87,34 +91,35 @@ def attempts_fault(settings: Settings, name: str, max_attempts: int) -> Rejectio
 
 
 def dead_letters_of(state: State, queue: Queue) -> Queue | None:
-    """The queue's dead-letter queue, created again if it was deleted; None for one without."""
+    """The queue's dead-letter queue, there again if it was hidden; None for one without. Writes
+    nothing outside of the queue's own group."""
     name = queue.dlq_name()
     if name is None:
         return None
-    if name not in state.queues:
-        wanted = CreateQueue(name, cost=cost_of(queue.ring))
-        _add_queue(state, name, queue.group, queue.visibility_ms, wanted)
-    return state.queues[name]
+    return state.queues.get(name) or _show(state, name, queue.group)
 
 
 def delete_queue(state: State, command: DeleteQueue) -> Rejection | None:
-    """Remove a queue, its messages, leases and automatic dead-letter queue."""
+    """Remove a queue, its messages, leases and automatic dead-letter queue. A dead-letter queue
+    whose queue stays is emptied and hidden."""
     name = command.queue
     queue = state.queues.get(name)
     if queue is None:
         return _delete_quarantined(state, name)
     group = queue.group
     _remove_queue(state, queue)
-    dlq = state.queues.get(name + DLQ_SUFFIX)
-    if dlq is not None and dlq.group is group:
-        _remove_queue(state, dlq)
+    dlq = queue.dlq_name()
+    if dlq is not None:
+        own = state.queues.get(dlq)
+        if own is not None and own.number > queue.number:  # else it was made by hand, before it
+            _remove_queue(state, own)
+        _forget_hidden(state, dlq)
+    parent = grouping.parent_of(state, queue)
+    if parent is not None:
+        _hide(state, name, parent)
     if not group.queues:
-        # The group ends here, so the catalogue's batch carries the rest of its operations.
-        state.dirty_groups.remove(group)
         del state.groups[group.number]
-        ops = state.ops(state.groups[0])
-        ops.extend(group.ops)
-        _delete_group_rows(ops, group.number)
+        _end_group(state, group)
     return None
 
 
@@ -129,18 +134,38 @@ def _delete_quarantined(state: State, name: str) -> Rejection | None:
             f'queue "{name}" cannot be deleted: its own record cannot be read ({one.cause}), so it '
             "is not known which messages are its; `fila-server --salvage DIR` keeps them",
         )
-    ops = state.ops(state.groups[0])
-    group = [other for other in state.quarantined.values() if other.group == one.group]
-    gone = [other for other in group if other.name in (name, name + DLQ_SUFFIX)]
+    group = _group_apart(state, one.group)
+    kin = [other for other in state.quarantined.values() if other.group == one.group]
+    gone = [other for other in kin if other.name in (name, name + DLQ_SUFFIX)]
     for other in gone:
         del state.quarantined[other.name]
-        _delete_rows(ops, other.number)
-        ops.append((DELETE_QUEUE, other.name.encode(), b""))
+        _delete_rows(state.ops(group), other.number)
+        state.ops(state.groups[0]).append((DELETE_QUEUE, other.name.encode(), b""))
         if state.journal:
             state.events.append(Event(state.now, effect.EVENT_QUEUE_DELETED, other.name))
-    if len(gone) == len(group):
-        _delete_group_rows(ops, one.group)
+    if not name.endswith(DLQ_SUFFIX):
+        _forget_hidden(state, name + DLQ_SUFFIX)
+    if len(gone) == len(kin):
+        _end_group(state, group)
     return None
+
+
+def _group_apart(state: State, number: int) -> Group:
+    """A group that is not in memory: what is written of it has no ledger record."""
+    for group in state.dirty_groups:
+        if group.number == number:
+            return group
+    group = Group(number)
+    group.over = True
+    return group
+
+
+def _end_group(state: State, group: Group) -> None:
+    """With its last queue: its own batch takes its ledger along."""
+    group.over = True
+    ledger = rows.LEDGER_PREFIX + rows.queue_prefix(group.number)
+    state.ops(group).append((DELETE_RANGE | rows.STATE, ledger, rows.after(ledger)))
+    state.ops(state.groups[0]).append((DELETE_STATE, rows.quarantine_key(group.number), b""))
 
 
 def set_config(state: State, command: SetConfig) -> Rejection | None:
@@ -230,9 +255,20 @@ def _add_queue(
     visibility_ms: int,
     wanted: CreateQueue,
 ) -> None:
+    row = _new_row(state, group, visibility_ms, wanted)
+    state.hidden.pop(name, None)
+    _serve(state, name, row, group)
+    ops = state.ops(state.groups[0])
+    ops.append((PUT_QUEUE, name.encode(), rows.queue_row(row)))
+
+
+def _new_row(state: State, group: Group, visibility_ms: int, wanted: CreateQueue) -> QueueRow:
+    """A queue's record, with a number nothing had before."""
     number = state.next_queue
     state.next_queue = number + 1
-    row = QueueRow(
+    ops = state.ops(state.groups[0])
+    ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
+    return QueueRow(
         number,
         group.number,
         visibility_ms,
@@ -242,18 +278,51 @@ def _add_queue(
         wanted.max_attempts,
         by_bytes=wanted.cost == COST_BYTES,
     )
-    queue = Queue(name, row, group, state.now)
-    state.queues[name] = queue
+
+
+def _serve(state: State, name: str, row: QueueRow, group: Group) -> Queue:
+    queue = state.queues[name] = Queue(name, row, group, state.now)
     group.queues.append(queue)
     state.ops(group)  # a position from the start
-    ops = state.ops(state.groups[0])
-    ops.append((PUT_QUEUE, name.encode(), rows.queue_row(row)))
-    ops.append((PUT_STATE, rows.NEXT_QUEUE_KEY, state.next_queue.to_bytes(4, "big")))
     if state.journal:
-        settings = f"visibility_ms={visibility_ms}"
+        settings = f"visibility_ms={row.visibility_ms}"
         if row.by_bytes:
             settings += ",cost=bytes"
         state.events.append(Event(state.now, effect.EVENT_QUEUE_CREATED, name, reason=settings))
+    return queue
+
+
+def _wanted_for_dead_letters(queue: Queue) -> CreateQueue:
+    return CreateQueue(queue.name + DLQ_SUFFIX, cost=cost_of(queue.ring))
+
+
+def _hide(state: State, name: str, parent: Queue) -> None:
+    """The dead-letter queue is deleted, its queue is not: the catalogue keeps a record of what it
+    will be, so that the next dead letter finds it without the catalogue."""
+    row = _new_row(state, parent.group, parent.visibility_ms, _wanted_for_dead_letters(parent))
+    row = row._replace(hidden=True)
+    state.hidden[name] = row
+    state.ops(state.groups[0]).append((PUT_QUEUE, name.encode(), rows.queue_row(row)))
+
+
+def hide_missing(state: State) -> None:
+    """After a start: a queue whose dead-letter queue an older Fila deleted gets a hidden one."""
+    for queue in list(state.queues.values()):
+        name = queue.dlq_name()
+        known = (state.queues, state.hidden, state.quarantined)
+        if name is not None and not any(name in one for one in known):
+            _hide(state, name, queue)
+
+
+def _show(state: State, name: str, group: Group) -> Queue:
+    row = state.hidden.pop(name)
+    state.ops(group).append((PUT_STATE, rows.shown_key(row.number), b"\x01"))
+    return _serve(state, name, row, group)
+
+
+def _forget_hidden(state: State, name: str) -> None:
+    if state.hidden.pop(name, None) is not None:
+        state.ops(state.groups[0]).append((DELETE_QUEUE, name.encode(), b""))
 
 
 def _remove_queue(state: State, queue: Queue) -> None:
@@ -332,9 +401,3 @@ def _delete_rows(ops: list[Op], queue: int) -> None:
     ):
         for kind in kinds:
             ops.append((DELETE_RANGE | family, kind + prefix, rows.after(kind + prefix)))
-
-
-def _delete_group_rows(ops: list[Op], group: int) -> None:
-    ledger = rows.LEDGER_PREFIX + rows.queue_prefix(group)
-    ops.append((DELETE_RANGE | rows.STATE, ledger, rows.after(ledger)))
-    ops.append((DELETE_STATE, rows.quarantine_key(group), b""))

@@ -32,6 +32,8 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
     group.position = position = group.position + 1
     group.dirty = False
     ops, group.ops = group.ops, []
+    if group.over:
+        return RowBatch(group.number, position, ops)
     touched, group.touched = group.touched, []
     clocks = [(queue.number, queue.stall_at(now)) for queue in group.queues]
     parts = [rows.ledger_head(now, clocks)]

@@ -12,7 +12,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import aging, overriding, pausing, quarantining, rows, throttle, ttl
+from fila.core import (
+    aging,
+    catalogue,
+    grouping,
+    overriding,
+    pausing,
+    quarantining,
+    rows,
+    throttle,
+    ttl,
+)
 from fila.core.bucket import Bucket
 from fila.core.entry import id_of, lane_number_of
 from fila.core.extending import drop, keep
@@ -57,6 +67,8 @@ def load(reader: Reader, settings: Settings, now: int) -> Machine:
         group = state.groups.get(number)
         if group is not None:  # else it was quarantined with another
             _try_group(state, group, ledger, number in marked)
+    grouping.join(state)
+    catalogue.hide_missing(state)
     return machine
 
 
@@ -106,11 +118,14 @@ def _load_catalogue(state: State) -> None:
             unreadable[key.decode()] = error
             continue
         state.next_queue = max(state.next_queue, row.number + 1, row.group + 1)
+        name = key.decode()
+        if row.hidden and reader.get(rows.STATE, rows.shown_key(row.number)) is None:
+            state.hidden[name] = row
+            continue
         group = state.groups.get(row.group)
         if group is None:
             group = state.groups[row.group] = Group(row.group)
-        queue = Queue(key.decode(), row, group, state.now)
-        state.queues[queue.name] = queue
+        queue = state.queues[name] = Queue(name, row, group, state.now)
         group.queues.append(queue)
     for name, fault in unreadable.items():
         quarantining.set_name_apart(state, name, cause_of(fault), fault)

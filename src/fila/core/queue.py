@@ -57,7 +57,8 @@ class Counters:
 
 
 class Group:
-    """A log group: a queue with its dead-letter queue. Group 0: catalogue, config, levels.
+    """A log group: a queue with its dead-letter queue (`grouping.py`). Group 0: catalogue, config,
+    levels.
 
     What a turn writes of it becomes one row batch (`ledger.py`).
     """
@@ -68,6 +69,7 @@ class Group:
         "mentions",
         "number",
         "ops",
+        "over",
         "position",
         "queues",
         "records",
@@ -80,6 +82,7 @@ class Group:
         self.position = 0
         self.queues: list[Queue] = []
         self.dirty = False  # has something to write in this turn
+        self.over = False  # what it writes in this turn is the last: it has no ledger any more
         self.ops: list[Op] = []
         self.touched: list[Lane] = []
         # Of the ledger: position, how many lanes it mentions, and which of them may count.

@@ -6,6 +6,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     leases    queue u32 · lease u64                        → lease record
     queues    name (UTF-8)                                 → queue record
     state     'c' · config key                             → config value
+              'd' · queue u32                              → u8 1: a hidden queue holds something
               'b' · throttle key                           → bucket level
               'l' · queue u32 · lane u64                   → lane record
               'g' · group u32 · position u64               → ledger record
@@ -28,7 +29,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     lease     u8 1 · expires_ns u64 · leased_ns u64 · len16 consumer
               · (lane u64 · stamp u64 · id 16)*
     queue     u8 2 · number u32 · group u32 · visibility_ms u64 · created_ns u64
-              · flags u8 (1 on_enqueue present, 2 on_failure present) · len32 script · len32 script
+              · flags u8 (1 on_enqueue present, 2 on_failure present, 4 hidden)
+              · len32 script · len32 script
               · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
                 2 cost (1 bytes), 3 version (left out: 1), 8 message_ttl_ms,
                 9 expired (1 drop)
@@ -76,6 +78,7 @@ NEXT_QUEUE_KEY: Final = b"n"
 CONFIG_PREFIX: Final = b"c"
 BUCKET_PREFIX: Final = b"b"
 OVERRIDE_PREFIX: Final = b"k"
+SHOWN_PREFIX: Final = b"d"
 LANE_PREFIX: Final = b"l"
 LEDGER_PREFIX: Final = b"g"
 OPEN_BATCH_PREFIX: Final = b"o"
@@ -91,6 +94,7 @@ QUEUE_PREFIXES: Final = (
     PAUSE_PREFIX,
     AGING_PREFIX,
     VERSION_PREFIX,
+    SHOWN_PREFIX,
 )
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
@@ -151,6 +155,9 @@ class QueueRow(NamedTuple):
     by_bytes: bool = False  # a message costs its bytes, not 1
     ttl_ms: int = 0  # of a message, from its enqueue; 0: it lives on
     drops_expired: bool = False  # else it is a dead letter
+    # A dead-letter queue that was deleted while its queue was not: it is not there until the next
+    # dead letter, which writes 'd'.
+    hidden: bool = False
 
 
 class LaneRow(NamedTuple):
@@ -284,7 +291,7 @@ def read_open_batch(value: bytes) -> OpenBatchRow:
 def queue_row(row: QueueRow) -> bytes:
     enqueue = (row.on_enqueue or "").encode()
     failure = (row.on_failure or "").encode()
-    flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1
+    flags = (row.on_enqueue is not None) | (row.on_failure is not None) << 1 | row.hidden << 2
     head = _QUEUE_HEAD.pack(2, row.number, row.group, row.visibility_ms, row.created_ns, flags)
     parts = [head, _U32.pack(len(enqueue)), enqueue, _U32.pack(len(failure)), failure]
     settings = [(_MAX_ATTEMPTS, row.max_attempts), (_COST, int(row.by_bytes))]
@@ -314,6 +321,7 @@ def read_queue(value: bytes) -> QueueRow:
         settings.get(_COST, 0) == 1,
         settings.get(_MESSAGE_TTL, 0),
         settings.get(_DROPS_EXPIRED, 0) == 1,
+        bool(flags & 4),
     )
 
 
@@ -424,6 +432,10 @@ def read_pause(value: bytes) -> tuple[int, int, str, str]:
     who, at = read_bytes16(value, _PAUSE_HEAD.size)
     reason, _ = read_bytes16(value, at)
     return since_ns, active_ns, who.decode(), reason.decode()
+
+
+def shown_key(queue: int) -> bytes:
+    return SHOWN_PREFIX + _QUEUE.pack(queue)
 
 
 def quarantine_key(group: int) -> bytes:

@@ -24,6 +24,7 @@ from fila.core.reader import Reader
 from fila.core.rejection import Rejection, queue_not_found
 from fila.core.returning import Returning
 from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
+from fila.core.rows import QueueRow
 from fila.core.settings import Settings
 from fila.core.trail import Trail
 from fila.core.windows import Windows
@@ -41,6 +42,8 @@ class State:
         self.queues: dict[str, Queue] = {}
         self.groups: dict[int, Group] = {0: Group(0)}
         self.quarantined: dict[str, Quarantined] = {}  # queues that are not served
+        # Dead-letter queues that were deleted and are there again with the next dead letter.
+        self.hidden: dict[str, QueueRow] = {}
         self.next_queue = 1
         self.config: dict[str, str] = {}
         self.buckets: dict[bytes, Bucket] = {}

@@ -138,6 +138,8 @@ class _Verification:
             rows.read_quarantine(value)
         elif kind == rows.OVERRIDE_PREFIX:
             override.check(key, value)
+        elif kind == rows.SHOWN_PREFIX:
+            rows.check_version(value[0], "shown", 1)
         elif kind == rows.VERSION_PREFIX:
             version_rows.read_version(value)
         elif key != rows.NEXT_QUEUE_KEY:
