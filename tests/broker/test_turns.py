@@ -296,7 +296,7 @@ def test_a_long_redrive_takes_a_few_per_turn_and_answers_when_all_is_committed()
     bench.broker.leave("q", consumer, release=False)
     bench.loop.settle()
     assert [item[1:3] for item in hooks.asked] == [(1, b"no")] * 35
-    done: list[int] = []
+    done: list[int | Rejection] = []
     assert bench.broker.redrive("q.dlq", 0, done.append) is None
     bench.loop.step()
     assert done == []
@@ -315,7 +315,7 @@ def test_a_redrive_whose_queue_is_deleted_meanwhile_ends() -> None:
     bench.broker.consume("q", 1, client, 100)
     bench.loop.settle()
     bench.broker.nack("q", ids, ["no"] * 35, 1)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     bench.broker.redrive("q.dlq", 0, done.append)
     bench.loop.step()
     bench.broker.delete_queue("q")

@@ -281,10 +281,10 @@ def test_a_redrive_that_meets_the_damage_ends_and_the_queue_is_set_apart() -> No
     again = turns.restart()
     dead = of_queue(again, rows.MESSAGES, queue="bad.dlq")
     again.store.unreadable.add((rows.MESSAGES, dead[0]))
-    moved: list[int] = []
+    moved: list[int | Rejection] = []
     assert again.driven.redrive("bad.dlq", 0, moved.append) is None
     again.turn()
-    assert moved == [0]
+    assert [refusal(one).code for one in moved] == [STORAGE_ERROR]
     assert set(again.machine.view.quarantined) == {"bad", "bad.dlq"}
 
 

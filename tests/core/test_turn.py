@@ -129,7 +129,7 @@ def test_dead_letters_go_back_a_step_per_turn_and_the_answer_tells_all_steps() -
     turns, ids = leased(7, Settings(redrive_messages=3))
     leave_all(turns)
     turns.nack("q", ids, DEAD_LETTER)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     assert turns.driven.redrive("q.dlq", 0, done.append) is None
     assert turns.driven.redriving("q.dlq")
     moved = []
@@ -147,7 +147,7 @@ def test_a_redrive_moves_as_many_as_were_asked_for_and_there(count: int, moved: 
     turns, ids = leased(7, Settings(redrive_messages=2))
     leave_all(turns)
     turns.nack("q", ids[:5], DEAD_LETTER)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     turns.driven.redrive("q.dlq", count, done.append)
     turns.one_pass()
     turns.nack("q", ids[5:], DEAD_LETTER)  # came later
@@ -172,7 +172,7 @@ def test_a_purge_empties_some_lanes_per_turn_and_spares_what_comes_after_it_was_
     turns.create("q")
     for key in range(5):
         turns.enqueue("q", b"k%d" % key, count=10)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     turns.driven.purge("q", None, "ops", done.append)
     left: list[int] = []
     while not done:
@@ -189,7 +189,7 @@ def test_a_purge_of_a_queue_that_is_deleted_meanwhile_ends() -> None:
     turns.create("q")
     for key in range(3):
         turns.enqueue("q", b"k%d" % key)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     turns.driven.purge("q", None, "ops", done.append)
     turns.one_pass()
     turns.delete("q")
@@ -202,7 +202,7 @@ def test_a_purge_leaves_a_queue_alone_that_was_made_again_under_its_name() -> No
     turns.create("q")
     for key in range(9):
         turns.enqueue("q", b"k%d" % key, count=5)
-    done: list[int] = []
+    done: list[int | Rejection] = []
     turns.driven.purge("q", None, "ops", done.append)
     turns.one_pass()
     turns.one_pass(DeleteQueue("q"), CreateQueue("q"))
@@ -221,7 +221,7 @@ def test_a_redrive_leaves_queues_alone_that_were_made_again_under_their_names() 
         turns.consume("q", "c", prefetch=6)
         turns.nack("q", ids, DEAD_LETTER)
         turns.leave("q", "c")
-        done: list[int] = []
+        done: list[int | Rejection] = []
         turns.driven.redrive("q.dlq", 0, done.append)
         turns.one_pass()
         turns.one_pass(DeleteQueue("q"), CreateQueue("q"))

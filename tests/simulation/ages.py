@@ -159,7 +159,11 @@ def check_left(books: Books, bounded: bool) -> None:
     for message in books.messages.values():
         if message.lease is None and 0 < message.expires_ns <= books.now:
             lane = message.lane
-            if not bounded and message.since_ns < books.now and not lane.key.queue.apart:
+            if (
+                not (bounded or lane.key.queue.loading)
+                and message.since_ns < books.now
+                and not lane.key.queue.absent
+            ):
                 raise Violation(PROMISE, f"{message.id.hex()[-6:]} waits past its time")
             books.met["expired messages left for the next turn"] += 1
             books.expired_left = True
@@ -173,7 +177,7 @@ def next_ns(books: Books) -> int:
     times = [
         one.expires_ns
         for one in books.messages.values()
-        if one.lease is None and one.expires_ns and not one.lane.key.queue.apart
+        if one.lease is None and one.expires_ns and not one.lane.key.queue.absent
     ]
     return min(times, default=0)
 

@@ -6,17 +6,25 @@ The auditor never sees the machine's memory here; comparing.py does that, agains
 
 from __future__ import annotations
 
-import heapq
-
 from fila.core.command import DeleteQueue
 from fila.core.settings import Settings
 
-from . import ages, batches, busy, commands, deliveries, events, extensions, fair, overrides
+from . import (
+    ages,
+    batches,
+    busy,
+    commands,
+    deliveries,
+    events,
+    extensions,
+    fair,
+    moves,
+    overrides,
+)
 from .books import Books
 from .jobs import Jobs
-from .model import COUNTED
 from .tokens import NEVER_NS, TOLERANCE
-from .turn import AskPurge, AskRedrive, Record, Violation
+from .turn import AskLoad, AskPurge, AskRedrive, AskUnload, Record, Violation
 
 
 class Auditor(Books):
@@ -52,24 +60,31 @@ class Auditor(Books):
                 self.jobs.ask_redrive(self, step.command, step.reply)
             elif isinstance(step.command, AskPurge):
                 self.jobs.ask_purge(self, step.command, step.reply)
-            else:
+            elif isinstance(step.command, AskLoad):
+                moves.load(self, step.command, self.rings)
+            elif not isinstance(step.command, AskUnload):
                 commands.follow(self, step)
         self._set_apart(turn)
         self.jobs.follow(self, turn)
         self._set_apart(turn)  # a dead-letter queue may have been made meanwhile
         for delivery in turn.deliveries:
             deliveries.follow(self, delivery)
+        leaving = moves.leaving(self, turn)
         batches.collect(self, turn)
         for name in sorted(turn.apart):
             ended += self.queues[name].consumers
+        for queue in leaving:
+            ended += queue.consumers
+        several = bool(turn.apart or leaving)
         seen = [one.consumer.id for one in turn.ended]
-        if (sorted(seen) if turn.apart else seen) != (sorted(ended) if turn.apart else ended):
+        if (sorted(seen) if several else seen) != (sorted(ended) if several else ended):
             raise Violation("streams end", f"ended {turn.ended}, should be {ended}")
         if self.journal:
             events.expect_no_more(self.events)
         elif turn.events:
             raise Violation("journal", "events were made though nobody listens")
         self._check_turn_end(turn)
+        moves.left(self, turn, leaving)
 
     def _set_apart(self, turn: Record) -> None:
         for name in turn.apart:
@@ -84,25 +99,13 @@ class Auditor(Books):
         self.jobs.restart()
         self.tokens.forget_ready()
         for queue in self.queues.values():
-            queue.apart = False
-            queue.consumers = {}
-            queue.connections = {}
-            queue.credit = {}
-            queue.benched = {}
-            queue.counted = dict.fromkeys(COUNTED, 0)
-            queue.stalled_since = queue.busy_since = self.now
-            fair.forget_order(queue)
-            for lease in queue.leases.values():
-                lease.consumer = None
-            queue.last_lease = max(queue.all_leases(), default=0)
-            batches.restart(queue)
-            for key in queue.keys.values():
-                for lane in key.lanes.values():
-                    for message in lane.line + lane.timed:
-                        message.known = False
-                        if message.ready_ns > self.now and message.timed:
-                            heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
-                    self.refresh(lane, placed=False)
+            queue.apart = queue.away = False
+            queue.stale = set()
+            moves.reset(self, queue)
+            moves.back(self, queue)
+
+    def _loading(self) -> bool:
+        return any(queue.loading for queue in self.queues.values())
 
     def _woken(self, wake_ns: int) -> bool:
         """Whether a message that expired wakes it, though it may be gone."""
@@ -122,19 +125,20 @@ class Auditor(Books):
         now = self.now
         for queue in self.queues.values():
             fair.turn_ends(queue, bool(queue.credit) and not turn.more)
-            if queue.apart:
+            if queue.absent:
                 continue  # nothing of it is waited for any more
             ends_ns = overrides.next_ns(queue)
             if ends_ns:
                 wake_ns = min(wake_ns, max(ends_ns, now))
             if queue.leases:
                 first = extensions.first_of(queue)
-                if first.expires_ns <= now and not self.jobs.leases_left:
+                if first.expires_ns <= now and not (self.jobs.leases_left or queue.loading):
                     raise Violation("lease", f"{first.number} of {queue.name} is past its time")
                 wake_ns = min(wake_ns, max(first.expires_ns, now))
             for batch in queue.batches.values():
                 ends_ns = batch.expires_ns if batch.consumer is None else batch.wait_until_ns
-                if ends_ns <= now and not turn.more and not self.jobs.batches_left:
+                left = turn.more or self.jobs.batches_left or queue.loading
+                if ends_ns <= now and not left:
                     raise Violation("batch", f"{batch.name} of {queue.name} is past its time")
                 if batch.consumer is None or not turn.waits:
                     wake_ns = min(wake_ns, max(ends_ns, now))
@@ -156,7 +160,7 @@ class Auditor(Books):
                     wake_ns = min(wake_ns, token_ns + 2 + int((token_ns - now) * TOLERANCE))
         for ready_ns, _, lane in self.timers:
             key = lane.key
-            if key.paused or key.queue.apart:
+            if key.paused or key.queue.absent:
                 continue
             if ready_ns < wake_ns and not lane.ready and lane.timed and key.queue.credit:
                 wake_ns = min(wake_ns, lane.timed[0].ready_ns)
@@ -165,13 +169,19 @@ class Auditor(Books):
             wake_ns = min(wake_ns, max(expires_ns, now))
         if turn.more:
             # A commit may wake it, or its time; and what was cut short may be in quarantine now.
-            if not turn.waits and not turn.apart:
+            if (
+                not turn.waits
+                and not turn.apart
+                and not any(queue.leaving for queue in self.queues.values())
+            ):
                 wake_ns = now
             for queue in self.queues.values():
                 queue.shared = {}  # who waits for a token was not looked at to the end
-        elif self.jobs.under_way() or self.jobs.returning_left:
+        elif self.jobs.under_way() or commands.returning(self) is not None:
             wake_ns = now
-        elif 0 < turn.deadline_ns <= now and not (self.jobs.some_left() or self._woken(wake_ns)):
+        elif 0 < turn.deadline_ns <= now and not (
+            self.jobs.some_left() or self._woken(wake_ns) or self._loading()
+        ):
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:
             raise Violation(

@@ -66,7 +66,7 @@ def collect(books: Books, turn: Record) -> None:
         assert consumer is not None
         waits = not batch.leases and books.now < batch.wait_until_ns
         if batch.queue.stands(consumer) and (turn.more or waits):
-            if batch.queue.apart:
+            if batch.queue.apart or batch.queue.leaving:
                 books.told += [(request, False, 0, [], 0, True) for request in batch.requests]
                 batch.requests = []
             continue
@@ -216,6 +216,11 @@ def _step(
     messages have ended."""
     ending = books.ending
     place = (queue, type(command), command.name, command.below)
+    if command.before in queue.stale:
+        if not isinstance(reply, Rejection) or reply.code != rejection.NODE_NOT_READY:
+            raise Violation("a step after the queue moved", f"{command} -> {reply}")
+        books.met["batches ended while their queue moved"] += 1
+        return []
     if command.before:
         chosen = [one for one in ending.get((*place, command.before), []) if one.leases]
     else:

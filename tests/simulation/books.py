@@ -46,6 +46,10 @@ class Books:
         self.told_open: dict[int, tuple[Batch, int]] = {}
         self.events: Iterator[events.Event] = iter(())
 
+    def served(self) -> dict[str, Queue]:
+        """Those in memory."""
+        return {name: queue for name, queue in self.queues.items() if not queue.away}
+
     # --- messages
 
     def lane(self, queue: Queue, fairness_key: bytes, throttle_keys: tuple[bytes, ...]) -> Lane:
@@ -63,7 +67,7 @@ class Books:
         message.timed = delay_ms > 0
         message.handed_back = False
         if message.timed:
-            heapq.heappush(self.timers, (message.ready_ns, message.serial, lane))
+            self.wait_until(message.ready_ns, message.serial, lane)
         self.put(message)
 
     def tell_weight(self, key: Key, weight: int) -> None:
@@ -71,6 +75,9 @@ class Books:
         key.told_weight = weight
         if not (key.override and key.override.weight):
             fair.weight_changes(key, weight)
+
+    def wait_until(self, ready_ns: int, serial: int, lane: Lane) -> None:
+        heapq.heappush(self.timers, (ready_ns, serial, lane))
 
     def put(self, message: Message) -> None:
         lane = message.lane

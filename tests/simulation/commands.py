@@ -35,7 +35,7 @@ from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import ages, batches, events, extensions, overrides, pauses, updates
+from . import ages, batches, events, extensions, moves, overrides, pauses, updates
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -193,7 +193,7 @@ def returning(books: Books) -> tuple[Queue, Lease] | None:
         (lease.number, lease.consumer.id, queue, lease)
         for queue in books.queues.values()
         for lease in queue.leases.values()
-        if lease.consumer is not None and lease.consumer.returning
+        if lease.consumer is not None and lease.consumer.returning and not queue.leaving
     ]
     if not found:
         return None
@@ -321,7 +321,7 @@ def _hand_back(books: Books, command: HandBack, reply: Reply, asked: object) -> 
 def _redrive(books: Books, command: Redrive, reply: Reply, asked: object) -> None:
     dlq = books.queues.get(command.queue)
     assert isinstance(asked, int), "how many the workload asked for"
-    if not command.ids and asked and dlq is not None and dlq.pending:
+    if not command.ids and asked and dlq is not None and dlq.pending and not dlq.away:
         is_dlq = dlq.name.endswith(".dlq") and dlq.name.removesuffix(".dlq") in books.queues
         if is_dlq:
             raise Violation("redrive", f"nothing of {dlq.pending} pending moves")
@@ -388,6 +388,9 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     if name in books.queues:
         rejected("CreateQueue", reply, rejection.QUEUE_ALREADY_EXISTS)
         return
+    for kin in (name + ".dlq", name.removesuffix(".dlq")):
+        if moves.refused(books, kin, reply):
+            return
     if not settings.visibility_ms_min <= visibility_ms <= settings.visibility_ms_max:
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return

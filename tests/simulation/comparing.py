@@ -23,11 +23,11 @@ from .tokens import TOLERANCE
 from .turn import Violation
 
 
-def check_counts(auditor: Auditor, machine: Machine) -> None:
+def check_counts(auditor: Auditor, machine: Machine, idle_at_start: int) -> None:
     """What is cheap enough for every turn."""
     state = machine.state
-    _same("queues", state.queues.keys(), auditor.queues.keys())
-    for name, expected in auditor.queues.items():
+    _same("queues", state.queues.keys(), auditor.served().keys())
+    for name, expected in auditor.served().items():
         queue = state.queues[name]
         leases = len(queue.leases) + len(queue.extended)
         seen = (queue.pending, len(queue.leased), queue.keys_pending, leases)
@@ -36,7 +36,7 @@ def check_counts(auditor: Auditor, machine: Machine) -> None:
             seen,
             (expected.pending, len(expected.leased), expected.keys_pending, len(expected.leases)),
         )
-    if len(state.idle) > max(state.settings.idle_lanes, 1):
+    if len(state.idle) > max(state.settings.idle_lanes, 1, idle_at_start):
         raise Violation("bounded memory", f"{len(state.idle)} idle lanes")
     if state.windows.unflushed or state.windows.fresh:
         raise Violation("bounded memory", "bodies are kept after they were stored")
@@ -49,12 +49,12 @@ def check_windows(machine: Machine) -> None:
         raise Violation("bounded memory", f"the windows hold {windows.bytes} of {windows.limit}")
 
 
-def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
+def check_memory(auditor: Auditor, machine: Machine, stored_max: int, idle_at_start: int) -> None:
     """Everything the machine remembers. `stored_max`: messages that one turn stored at most."""
-    check_counts(auditor, machine)
+    check_counts(auditor, machine, idle_at_start)
     state = machine.state
     window_bytes = 0
-    for name, expected in auditor.queues.items():
+    for name, expected in auditor.served().items():
         queue = state.queues[name]
         _check_queue(queue, expected, auditor.now)
         updates.check_present(auditor, machine.view.settings_of(name), expected)
@@ -71,14 +71,14 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int) -> None:
     _check_windowed(state)
     check_windows(machine)
     names = {one.name for one in summaries(machine.state)}
-    _same("summaries", names, auditor.queues.keys())
+    _same("summaries", names, auditor.served().keys())
     _check_snapshot(auditor, state)
     _check_explanations(auditor, state)
 
 
 def _check_explanations(auditor: Auditor, state: State) -> None:
     """Some message of every key: the parts add up to its age, and a pause is told."""
-    for name, expected in auditor.queues.items():
+    for name, expected in auditor.served().items():
         for key in expected.keys.values():
             waiting = [one for lane in key.lanes.values() for one in lane.line + lane.timed]
             for message in (*waiting[:1], *waiting[-1:]):
@@ -268,7 +268,7 @@ def _check_snapshot(auditor: Auditor, state: State) -> None:
         for event in snapshot(state, 1_000)
     }
     expected = {}
-    for queue in auditor.queues.values():
+    for queue in auditor.served().values():
         for key in queue.keys.values():
             leased = sum(lane.leased for lane in key.lanes.values())
             if key.pending or leased:
@@ -283,7 +283,7 @@ def _check_tokens(auditor: Auditor, state: State) -> None:
     plain = {key: value for key, value in state.config.items() if not key.startswith("throttle")}
     _same("config", plain, auditor.config)
     live = dict(state.buckets)
-    for queue in auditor.queues.values():
+    for queue in auditor.served().values():
         for key in queue.keys.values():
             own = state.queues[queue.name].key_buckets.get(key.name)
             _same(f"{key.own_limit!r}: there", own is not None, key.own_limit in tokens.buckets)

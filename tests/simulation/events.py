@@ -76,6 +76,11 @@ class Rings:
         self._takes_part: dict[tuple[str, bytes], bool] = {}  # not there: not known yet
         self._delivered: dict[str, int] = {}
 
+    def forget(self, queue: str) -> None:
+        """The queue was taken up anew: its ring begins again, and so do its counts."""
+        self._delivered.pop(queue, None)
+        self._takes_part = {one: part for one, part in self._takes_part.items() if one[0] != queue}
+
     def follow(self, events: Iterable[Event]) -> Iterator[Event]:
         """The same events, each checked against those before it."""
         for event in events:

@@ -31,6 +31,12 @@ class RedriveJob:
         self.parent = parent
         self.left = left
         self.moved = 0
+        self.loads = dlq.loads
+        self.apart = False  # its rows could not be read
+
+    def gone(self, books: Books) -> bool:
+        """Whether its queue left memory since; what moved has moved, how much is not said."""
+        return left_memory(books, self.dlq, self.loads)
 
 
 class PurgeJob:
@@ -43,6 +49,17 @@ class PurgeJob:
         self.left = asked.named
         self.seen: set[LaneName] = set()
         self.purged = 0
+        self.loads = queue.loads
+        self.apart = False
+
+    def gone(self, books: Books) -> bool:
+        return left_memory(books, self.queue, self.loads)
+
+
+def left_memory(books: Books, queue: Queue, loads: int) -> bool:
+    left = queue.loads != loads
+    books.met["job of a queue that was unloaded"] += left
+    return left
 
 
 class Jobs:
@@ -202,6 +219,10 @@ class Jobs:
                 done = job.purged
             left -= work
             if over:
+                if job.gone(books):
+                    done = -rejection.NODE_NOT_READY
+                elif job.apart:
+                    done = -rejection.STORAGE_ERROR
                 answers.append((job.asked.number, done))
             else:
                 self.jobs.append(job)
@@ -210,6 +231,8 @@ class Jobs:
     def _redrive(self, books: Books, own: deque[Applied], job: RedriveJob) -> tuple[int, bool]:
         """How much work its step was, and whether it is over."""
         dlq = job.dlq
+        if job.gone(books):
+            return 1, True
         if not (_is_there(books, dlq) and _is_there(books, job.parent)):
             books.met["redrive of a queue made again"] += dlq.name in books.queues
             return 1, True
@@ -218,6 +241,7 @@ class Jobs:
             command, reply = own.popleft() if own else (None, None)
             if not isinstance(command, Redrive) and dlq.apart:
                 own.extendleft([Applied(command, reply)] if command is not None else [])
+                job.apart = True
                 return 1, True
             if not isinstance(command, Redrive):
                 raise Violation("redrive", f"job {job.asked.number} takes no step")
@@ -237,6 +261,8 @@ class Jobs:
 
     def _purge(self, books: Books, own: deque[Applied], job: PurgeJob) -> tuple[int, bool]:
         """The same of a purge."""
+        if job.gone(books):
+            return 1, True
         if not _is_there(books, job.queue):
             books.met["purge of a queue made again"] += job.asked.queue in books.queues
             return 1, True

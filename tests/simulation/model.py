@@ -332,6 +332,7 @@ class Batch:
 class Queue:
     __slots__ = (
         "apart",
+        "away",
         "batches",
         "benched",
         "busy_ns",
@@ -353,6 +354,9 @@ class Queue:
         "leads",
         "leased",
         "leases",
+        "leaving",
+        "loading",
+        "loads",
         "max_attempts",
         "name",
         "newcomers",
@@ -367,6 +371,7 @@ class Queue:
         "ring",
         "settings",
         "shared",
+        "stale",
         "stall_ns",
         "stalled_since",
         "ttl_ms",
@@ -390,6 +395,11 @@ class Queue:
         self.keys: dict[bytes, Key] = {}
         self.keys_pending = 0
         self.pending = 0
+        self.away = False  # unloaded; see moves.py
+        self.leaving = False  # with this turn
+        self.loading = False  # it was loaded in this turn: what is due waits for the next
+        self.loads = 0  # how often it was unloaded
+        self.stale: set[int] = set()  # rests of batches that were ended in steps before that
         self.apart = False  # quarantined with this turn: a lane may have dropped out of it
         self.leased: dict[bytes, Message] = {}
         self.leases: dict[int, Lease] = {}
@@ -442,6 +452,11 @@ class Queue:
         self.shared: dict[tuple[Key, Key], list[float]] = {}  # spans behind a shared bucket
         self.leads: dict[tuple[Key, Key], list[float]] = {}  # of keys that come and go
         self.overshoot = 0.0  # bytes per weight of the largest message
+
+    @property
+    def absent(self) -> bool:
+        """Nothing of it is waited for at the end of this turn."""
+        return self.apart or self.away or self.leaving
 
     def stall_at(self, now: int) -> int:
         return self.stall_ns if self.credit else self.stall_ns + now - self.stalled_since

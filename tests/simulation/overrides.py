@@ -105,7 +105,7 @@ def fall_due(books: Books) -> None:
     due = [
         (key.override.expires_ns, key)
         for queue in books.queues.values()
-        if not queue.apart
+        if not queue.absent
         for key in queue.keys.values()
         if key.override is not None and 0 < key.override.expires_ns <= books.now
     ]

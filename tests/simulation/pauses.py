@@ -7,7 +7,7 @@ from fila.core.applies import Reply
 from fila.core.command import PauseKey, PauseQueue, Purge, ResumeKey, ResumeQueue
 from fila.core.rejection import Rejection
 
-from . import events
+from . import events, moves
 from .books import Books
 from .model import Key, Queue
 from .turn import Violation, same
@@ -15,6 +15,8 @@ from .turn import Violation, same
 
 def find(books: Books, name: str, reply: Reply) -> Queue | None:
     queue = books.queues.get(name)
+    if queue is not None and moves.refused(books, name, reply):
+        return None
     if queue is None and not (
         isinstance(reply, Rejection) and reply.code == rejection.QUEUE_NOT_FOUND
     ):

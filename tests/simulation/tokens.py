@@ -66,6 +66,11 @@ class Tokens:
             self.lanes[name].pop(lane, None)
             self.queues.get(name, Counter()).pop(lane.key.queue, None)
 
+    def forget_queue(self, queue: Queue) -> None:
+        """It is not in memory: none of its lanes has anything ready."""
+        for queues in self.queues.values():
+            queues.pop(queue, None)
+
     def forget_ready(self) -> None:
         self.queues = {}
 

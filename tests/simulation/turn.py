@@ -43,10 +43,22 @@ class AskPurge(NamedTuple):
     named: int
 
 
+class AskUnload(NamedTuple):
+    """The group of the queues of one family is to leave memory with this turn."""
+
+    family: str
+
+
+class AskLoad(NamedTuple):
+    """And comes back at once."""
+
+    family: str
+
+
 class Step(NamedTuple):
     """One command and its reply. `asked` is what the machine told before the command was made."""
 
-    command: Command | AskRedrive | AskPurge
+    command: Command | AskRedrive | AskPurge | AskUnload | AskLoad
     reply: Reply
     asked: object = None
 
@@ -58,6 +70,7 @@ class Record:
     __slots__ = (
         "answers",
         "apart",
+        "away",
         "batches_leased",
         "deadline_ns",
         "deliveries",
@@ -86,6 +99,7 @@ class Record:
         self.waits = False  # for a commit: nothing more was handed out
         self.deadline_ns = 0  # when the next turn was wanted after this one
         self.wrote = False
+        self.away: set[str] = set()  # queues that were not in memory after it
         self.apart: set[str] = set()  # queues that were quarantined with it
 
     def close(self, effects: Effects, more: bool, waits: bool, deadline_ns: int) -> None:

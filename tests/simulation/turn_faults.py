@@ -201,6 +201,54 @@ TURN_FAULTS = [
         "_forget_hidden(state, dlq)",
         "pass",
     ),
+    fault(
+        "a consumer is not told that its queue is unloaded",
+        "fila.core.catalogue:forget_queue",
+        "state.ended.append(Ended(consumer, why))",
+        "state.ended.append(Ended(consumer, why)) if why.code != 0x10 else None",
+    ),
+    fault(
+        "who waits for a batch is not told that its queue is unloaded",
+        "fila.core.lease_batch:forget_batches",
+        "state.batches_leased.append(gone)",
+        "state.batches_leased.append(gone) if why.code != 0x10 else None",
+    ),
+    fault(
+        "a job of an unloaded queue is answered with a count",
+        "fila.core.jobs:_answer",
+        "gone is None or gone.code == QUEUE_NOT_FOUND",
+        "True",
+    ),
+    fault(
+        "an unloaded queue is said not to exist",
+        "fila.core.state:State.no_queue",
+        "if one is None and name in self.unloaded:",
+        "if False:",
+    ),
+    fault(
+        "what a turn did to a group that leaves with it is not written",
+        "fila.core.machine:Machine.take",
+        "for group in state.dirty_groups]",
+        "for group in state.dirty_groups if group not in state.unloading or group.ops.clear()]",
+    ),
+    fault(
+        "a loaded group forgets its lease batches",
+        "fila.core.load:_load_group",
+        "_load_batches(state, queue)",
+        "_load_batches(state, queue) if not queue.batches_before else None",
+    ),
+    fault(
+        "batches are ended in steps although their queue was loaded anew",
+        "fila.core.leasing:_end",
+        "if 0 < before <= queue.batches_before:",
+        "if False:",
+    ),
+    fault(
+        "a batch that fills is forgotten when another queue leaves",
+        "fila.core.machine:Machine.next_deadline",
+        " or state.filling",
+        "",
+    ),
     # --- quarantine
     fault(
         "a queue is quarantined without its dead-letter queue",

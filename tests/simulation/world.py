@@ -28,6 +28,7 @@ from fila.core.effects import Effects
 from fila.core.entry import message_id
 from fila.core.load import load
 from fila.core.machine import Machine
+from fila.core.rejection import Rejection
 from fila.core.row_batch import RowBatch
 from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
@@ -39,9 +40,10 @@ from .auditor import Auditor
 from .clients import Clients
 from .damage import Damage
 from .hooks import DrawnHooks
+from .moves import Moves, family_of
 from .pages import PageReader
 from .profile import Profile
-from .turn import AskPurge, AskRedrive, Record, Step, Violation
+from .turn import AskLoad, AskPurge, AskRedrive, AskUnload, Record, Step, Violation
 from .workload import Workload
 
 MS = 1_000_000
@@ -66,6 +68,7 @@ class World:
     own: list[Applied]  # commands the turn made itself
     covered: int
     turns_ended: int
+    idle_at_start: int
 
     def __init__(self, seed: int, look_inside: bool = True) -> None:
         self.look_inside = look_inside
@@ -75,6 +78,7 @@ class World:
         self.clock_ns = START_NS
         self.store = MemoryStore()
         self.damage = Damage(seed)
+        self.moves = Moves(seed)
         self.clients = Clients(rng)
         self.workload = Workload(rng, self.profile, self.clients)
         self.hooks = DrawnHooks(self.workload, self.profile.hooked)
@@ -96,10 +100,14 @@ class World:
         self._turn(lambda: self.workload.open(self))
         for _ in range(self.profile.turns):
             self.clock_ns = self._next_time()
-            self._turn(lambda: self.workload.ask(self))
+            self._turn(self._ask)
             if self.rng.random() < 0.015:
                 self._check_all()
         self._drain()
+
+    def _ask(self) -> None:
+        self.workload.ask(self)
+        self.moves.ask(self)
 
     # --- what is asked in a turn
 
@@ -126,12 +134,27 @@ class World:
         reply = self.turn.purge(queue, fairness_key, "ops", done)
         self.record.steps.append(Step(AskPurge(queue, fairness_key, number, named), reply))
 
+    def unload_group(self, family: str) -> None:
+        number = self.machine.state.queues[self._member(family)].group.number
+        self.turn.unload_group(number, "it moves")
+        self.record.steps.append(Step(AskUnload(family), None))
+
+    def load_group(self, family: str) -> None:
+        unloaded = self.machine.state.unloaded
+        self.turn.load_group(unloaded[self._member(family)].group)
+        self.record.steps.append(Step(AskLoad(family), None))
+
+    def _member(self, family: str) -> str:
+        state = self.machine.state
+        names = [*state.queues, *state.unloaded]
+        return next(name for name in names if family_of(name) == family)
+
     def _next_job(self) -> int:
         self.jobs += 1
         return self.jobs
 
-    def _job_done(self, number: int, count: int) -> None:
-        self.answers.append((number, count))
+    def _job_done(self, number: int, count: int | Rejection) -> None:
+        self.answers.append((number, -count.code if isinstance(count, Rejection) else count))
 
     def backlog(self) -> int:
         return sum(queue.pending for queue in self.machine.state.queues.values())
@@ -173,7 +196,7 @@ class World:
             self.reader.check(self.record, redriving)
             comparing.check_windows(self.machine)
             if not self.unreleased:
-                comparing.check_counts(self.auditor, self.machine)
+                comparing.check_counts(self.auditor, self.machine, self.idle_at_start)
 
     def leaving(self, effects: Effects, calls: list[Callable[[], None]]) -> Callable[[], None]:
         """The turn's outlet: what it may let go is noted, for the auditor counts it even if the
@@ -186,6 +209,7 @@ class World:
         leaving_bytes = sum([one.delivered_bytes() for one in self.unreleased])
         deliveries.check_size(self.settings, record, leaving_bytes)
         record.apart = set(self.machine.view.quarantined)
+        record.away = set(self.machine.state.unloaded)
         weight = record.weight()
         self.events += weight
         self.stored_max = max(self.stored_max, weight)
@@ -324,7 +348,7 @@ class World:
         self.clock_ns = self.machine.state.now
         if not self.look_inside:
             return
-        comparing.check_memory(self.auditor, self.machine, self.stored_max)
+        comparing.check_memory(self.auditor, self.machine, self.stored_max, self.idle_at_start)
         disk.check_store(self.auditor, self.machine, self.store)
         if whole:
             disk.check_rebuilt(before, self.machine)
@@ -347,12 +371,13 @@ class World:
         self.committer = (
             FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
         )
-        self.turns_ended = 0  # since the start: the first may put right what the start found
         self.covered = 0  # unsynced writes when the sync under way began
         self.reader = PageReader(self.store)
         self.machine: Machine = load(self.reader, self.settings, self.clock_ns)
         self.machine.record_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
+        self.idle_at_start = len(self.machine.state.idle)
+        self.turns_ended = 0  # since the start: the first may put right what the start found
         self.own = []
 
     # --- time
@@ -392,7 +417,7 @@ class World:
         again = load(self.store, self.settings, self.clock_ns)
         disk.check_rebuilt(self.machine, again)
         if not self.unreleased:
-            comparing.check_memory(self.auditor, self.machine, self.stored_max)
+            comparing.check_memory(self.auditor, self.machine, self.stored_max, self.idle_at_start)
             disk.check_store(self.auditor, self.machine, self.store)
 
     def _drain(self) -> None:
@@ -413,6 +438,8 @@ class World:
             raise Violation("nothing is lost", f"{len(missing)} acknowledged messages are gone")
 
     def _open_the_gates(self) -> None:
+        for family in sorted({family_of(name) for name in self.machine.state.unloaded}):
+            self.load_group(family)
         for throttle_key in self.profile.throttle_names():
             self.apply(SetConfig(f"throttle.{throttle_key.decode()}", ""))
         for name, queue in self.machine.state.queues.items():

@@ -41,6 +41,7 @@ from fila.core.command import (
     Withdraw,
 )
 from fila.core.effect import BatchLeased
+from fila.core.jobs import Done
 from fila.core.machine import Machine
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection
@@ -345,8 +346,9 @@ class Broker(Turns):
         self.begin()
         self._turn.apply(StoreAuth(key, value))
 
-    def redrive(self, queue: str, count: int, done: Callable[[int], None]) -> Rejection | None:
-        """Move dead letters back, a few per turn; `done` gets the number once it is committed."""
+    def redrive(self, queue: str, count: int, done: Done) -> Rejection | None:
+        """Move dead letters back, a few per turn; `done` gets the number once it is committed, or
+        why it ended before its time."""
         self.begin()
         return self._turn.redrive(queue, count, done)
 
@@ -355,9 +357,9 @@ class Broker(Turns):
         return self._turn.redriving(queue)
 
     def purge(
-        self, queue: str, fairness_key: bytes | None, who: str, done: Callable[[int], None]
+        self, queue: str, fairness_key: bytes | None, who: str, done: Done
     ) -> Rejection | None:
-        """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
+        """Drop what is pending, some lanes per turn; `done` as of a redrive."""
         self.begin()
         return self._turn.purge(queue, fairness_key, who, done)
 

@@ -1,7 +1,8 @@
 """Handlers of the table: API keys and their permissions.
 
 What the table cannot express (only a superadmin makes or revokes another; a caller grants only what
-lies inside its own patterns) is asked of the guard here. A change reaches open connections at once.
+lies inside its own patterns) is asked of the guard here. A change counts, for open connections
+too, when it is committed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fila import __version__
 from fila.core.rejection import OK, Rejection, invalid_value
 from fila.distribution import form
-from fila.security.keyring import NAME_BYTES_MAX, PERMISSIONS_MAX
+from fila.security.keyring import NAME_BYTES_MAX, PERMISSIONS_MAX, Row
 from fila.security.permission import Permission
 from fila.wire import bodies as b
 
@@ -39,7 +40,7 @@ def create_api_key(session: Session, request: b.CreateApiKey) -> b.CreateApiKeyR
         session.sessions.random_hex,
         made_open=not session.guard.enabled,
     )
-    session.broker.store_auth(row.key, row.value)
+    _store(session, row, key.id)
     return b.CreateApiKeyResult(OK, key.id, secret, key.superadmin)
 
 
@@ -49,8 +50,7 @@ def revoke_api_key(session: Session, request: b.RevokeApiKey) -> b.RevokeApiKeyR
     if isinstance(found, Rejection):
         return found
     row = session.guard.keyring.revoke(request.key_id)
-    session.broker.store_auth(row.key, row.value)
-    session.sessions.keys_changed(request.key_id)
+    _store(session, row, request.key_id)
     return b.RevokeApiKeyResult(OK)
 
 
@@ -73,8 +73,7 @@ def set_acl(session: Session, request: b.SetAcl) -> b.SetAclResult | Rejection:
     if isinstance(found, Rejection):
         return found
     row = session.guard.keyring.set_permissions(request.key_id, permissions)
-    session.broker.store_auth(row.key, row.value)
-    session.sessions.keys_changed(request.key_id)
+    _store(session, row, request.key_id)
     return b.SetAclResult(OK)
 
 
@@ -95,6 +94,17 @@ def who_am_i(session: Session, request: b.WhoAmI) -> b.WhoAmIResult:
     return b.WhoAmIResult(
         OK, __version__, form(), guard.enabled, key_id, name, expires_ms, superadmin, permissions
     )
+
+
+def _store(session: Session, row: Row, key_id: str) -> None:
+    """The keyring, and connections that are open, follow when the row is committed."""
+
+    def committed() -> None:
+        session.guard.keyring.follow(row)
+        session.sessions.keys_changed(key_id)
+
+    session.broker.store_auth(row.key, row.value)
+    session.broker.after_commit(committed)
 
 
 AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {

@@ -224,15 +224,15 @@ def _overrides(
 
 
 def redrive(session: Session, request: b.Redrive, done: Done) -> Rejection | None:
-    def moved(count: int) -> None:
-        done(b.RedriveResult(OK, count))
+    def moved(count: int | Rejection) -> None:
+        done(count if isinstance(count, Rejection) else b.RedriveResult(OK, count))
 
     return session.broker.redrive(request.dlq_queue, request.limit, moved)
 
 
 def purge(session: Session, request: b.Purge, done: Done) -> Rejection | None:
-    def dropped(count: int) -> None:
-        done(b.PurgeResult(OK, count))
+    def dropped(count: int | Rejection) -> None:
+        done(count if isinstance(count, Rejection) else b.PurgeResult(OK, count))
 
     key = None if request.fairness_key is None else request.fairness_key.encode()
     return session.broker.purge(request.queue, key, session.identity.label, dropped)

@@ -34,16 +34,19 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
     why = name_fault(name, settings.name_bytes_max)
     if why is not None:
         return invalid_value("queue name", why)
-    if name in state.queues:
+    if name in state.queues or name in state.unloaded:
         return Rejection(rejection.QUEUE_ALREADY_EXISTS, f'queue "{name}" already exists')
     for taken in (name, name + DLQ_SUFFIX):
         if taken in state.quarantined:
             return state.no_queue(taken)
+    group = grouping.group_for(state, name)
+    if isinstance(group, Rejection):
+        return group
     visibility_ms = command.visibility_ms or settings.visibility_ms_default
     fault = visibility_fault(settings, visibility_ms)
     if fault is not None:
         return fault
-    known = len(state.queues) + len(state.hidden) + len(state.quarantined)
+    known = len(state.queues) + len(state.hidden) + len(state.quarantined) + len(state.unloaded)
     if known + 2 > settings.queues_max:
         return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
     fault = attempts_fault(settings, name, command.max_attempts)
@@ -51,7 +54,6 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
         return fault
     if command.cost not in COSTS:
         return invalid_value("cost", f'"{command.cost}" is none; use "messages" or "bytes"')
-    group = grouping.group_for(state, name)
     state.groups[group.number] = group
     _add_queue(state, name, group, visibility_ms, command)
     queue = state.queues[name]
@@ -127,7 +129,7 @@ def _delete_quarantined(state: State, name: str) -> Rejection | None:
     """Drop the rows of a queue that is not in memory, and those of its dead-letter queue."""
     one = state.quarantined.get(name)
     if one is None:
-        return rejection.queue_not_found(name)
+        return state.no_queue(name)
     if not one.number:
         return Rejection(
             rejection.STORAGE_ERROR,
@@ -309,7 +311,7 @@ def hide_missing(state: State) -> None:
     """After a start: a queue whose dead-letter queue an older Fila deleted gets a hidden one."""
     for queue in list(state.queues.values()):
         name = queue.dlq_name()
-        known = (state.queues, state.hidden, state.quarantined)
+        known = (state.queues, state.hidden, state.quarantined, state.unloaded)
         if name is not None and not any(name in one for one in known):
             _hide(state, name, queue)
 
@@ -337,6 +339,7 @@ def _remove_queue(state: State, queue: Queue) -> None:
 def forget_queue(state: State, queue: Queue, why: Rejection) -> None:
     """The queue is in memory no more; who consumes it or waits for a batch is told why."""
     group = queue.group
+    queue.gone = why
     del state.queues[queue.name]
     group.queues.remove(queue)
     group.touched = [lane for lane in group.touched if lane.queue is not queue]

@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from fila.core import rows
 from fila.core.ledger import put_lane
 from fila.core.queue import DLQ_SUFFIX, Group, Queue
+from fila.core.rejection import Rejection
 from fila.core.row_batch import DELETE_RANGE, PUT_QUEUE
 from fila.core.state import State
 
 
-def group_for(state: State, name: str) -> Group:
-    """The group of a new queue of this name: that of its kin, or one of its own."""
+def group_for(state: State, name: str) -> Group | Rejection:
+    """The group of a new queue of this name: that of its kin, or one of its own. Where the kin is
+    not in memory, nothing can be made here."""
     for other in _kin(name, state.settings.name_bytes_max):
         queue = state.queues.get(other)
         if queue is not None:
             return queue.group
+        if other in state.unloaded:
+            return state.no_queue(other)
     return Group(state.next_queue)
 
 
@@ -58,6 +62,8 @@ def _move(state: State, queue: Queue, group: Group) -> None:
     old = queue.group
     old.queues.remove(queue)
     queue.group = group
+    for bucket in queue.key_buckets.values():
+        bucket.group = group.number
     group.queues.append(queue)
     group.queues.sort(key=lambda one: one.number)
     ops = state.ops(group)

@@ -7,7 +7,8 @@ the purge reaches it goes, too, and what arrives later stays. A job lives in mem
 that dies forgets it, and what it had done by then is done.
 
 A job holds the queue itself, not its name: it ends when the queue is deleted, whatever is made
-under the same name afterwards.
+under the same name afterwards. When the queue leaves memory for another reason, it ends with that:
+how much of it is done for good is not known then.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from fila.core.policy import Policy
 from fila.core.purging import Purgeable
 from fila.core.queue import DLQ_SUFFIX, Queue
 from fila.core.reader import StoreDamagedError
-from fila.core.rejection import Rejection
+from fila.core.rejection import QUEUE_NOT_FOUND, Rejection
 
-Done = Callable[[int], None]
+Done = Callable[[int | Rejection], None]
 REDRIVE_WORK: Final = 4  # to move a dead letter back costs as much as so many other messages
 
 
 class RedriveJob:
-    __slots__ = ("done", "left", "moved", "over", "parent", "queue")
+    __slots__ = ("done", "gone", "left", "moved", "over", "parent", "queue")
 
     def __init__(self, queue: Queue, parent: Queue, left: int, done: Done) -> None:
         self.queue = queue
@@ -43,11 +44,12 @@ class RedriveJob:
         self.left = left
         self.moved = 0
         self.over = False
+        self.gone: Rejection | None = None  # its queue's rows cannot be read
         self.done = done
 
 
 class PurgeJob:
-    __slots__ = ("done", "found", "over", "purged", "queue", "who", "whole")
+    __slots__ = ("done", "found", "gone", "over", "purged", "queue", "who", "whole")
 
     def __init__(self, queue: Queue, whole: bool, who: str, found: Purgeable, done: Done) -> None:
         self.queue = queue
@@ -56,6 +58,7 @@ class PurgeJob:
         self.found = found
         self.purged = 0
         self.over = False
+        self.gone: Rejection | None = None
         self.done = done
 
 
@@ -120,10 +123,10 @@ class Jobs:
             if not job.over:
                 self._jobs.append(job)
             elif isinstance(job, RedriveJob):
-                ended.append(partial(job.done, job.moved))
+                ended.append(partial(job.done, _answer(job, job.moved)))
                 self._forget(job.queue)
             else:
-                ended.append(partial(job.done, job.purged))
+                ended.append(partial(job.done, _answer(job, job.purged)))
         self.under_way = bool(self._jobs)
         return ended
 
@@ -152,7 +155,8 @@ class Jobs:
         try:
             entries = machine.oldest(job.queue.name, min(settings.redrive_messages, job.left))
         except StoreDamagedError as error:
-            if machine.set_apart(error) is None:
+            job.gone = machine.set_apart(error)
+            if job.gone is None:
                 raise
             return 1
         moved = 0
@@ -187,3 +191,9 @@ class Jobs:
 
     def _is_there(self, queue: Queue) -> bool:
         return self._machine.state.queues.get(queue.name) is queue
+
+
+def _answer(job: RedriveJob | PurgeJob, count: int) -> int | Rejection:
+    """How many there were, or why that cannot be said."""
+    gone = job.gone or job.queue.gone
+    return count if gone is None or gone.code == QUEUE_NOT_FOUND else gone

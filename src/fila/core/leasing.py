@@ -166,6 +166,11 @@ def _end(
     """End batches until so many messages have. Returns how many of both, and the rest: what the
     next step needs to know, or 0."""
     before = command.before
+    if 0 < before <= queue.batches_before:
+        return Rejection(
+            rejection.NODE_NOT_READY,
+            f'queue "{queue.name}" moved while batches of it were ended, some are; ask again',
+        )
     chosen = lease_batch.chosen(queue, command.name, command.below, before)
     if not chosen and command.below is None and before == 0:
         return _not_open(command.name, queue.name)

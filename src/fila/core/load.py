@@ -72,6 +72,38 @@ def load(reader: Reader, settings: Settings, now: int) -> Machine:
     return machine
 
 
+def load_group(state: State, number: int) -> None:
+    """Take up a group that was unloaded, in a turn. What it holds is what the store says."""
+    for name in [one.name for one in state.unloaded.values() if one.group == number]:
+        del state.unloaded[name]
+        try:
+            _add_queue(state, name, _read_queue(state.reader, name))
+        except UNREADABLE as error:
+            quarantining.set_name_apart(state, name, cause_of(error), error)
+    for name, row in [pair for pair in state.hidden.items() if pair[1].group == number]:
+        del state.hidden[name]
+        _add_queue(state, name, row)
+    group = state.groups.get(number)
+    if group is None:
+        return  # quarantined
+    try:
+        ledger = _read_ledger(state.reader, number)
+    except UNREADABLE as error:
+        quarantining.set_apart(state, group, cause_of(error), state.now, error)
+        return
+    for queue in group.queues:
+        queue.batches_before = state.batches_opened + 1
+    _try_group(state, group, ledger, number in quarantining.marked(state.reader))
+    state.trim_idle()
+
+
+def _read_queue(reader: Reader, name: str) -> rows.QueueRow:
+    value = reader.get(rows.QUEUES, name.encode())
+    if value is None:
+        raise StoreDamagedError(f'queue "{name}" has no record')
+    return rows.read_queue(value)
+
+
 def _read_ledgers(state: State) -> dict[int, Ledger]:
     """Those of all groups but the catalogue's."""
     ledgers: dict[int, Ledger] = {}
@@ -118,17 +150,20 @@ def _load_catalogue(state: State) -> None:
             unreadable[key.decode()] = error
             continue
         state.next_queue = max(state.next_queue, row.number + 1, row.group + 1)
-        name = key.decode()
-        if row.hidden and reader.get(rows.STATE, rows.shown_key(row.number)) is None:
-            state.hidden[name] = row
-            continue
-        group = state.groups.get(row.group)
-        if group is None:
-            group = state.groups[row.group] = Group(row.group)
-        queue = state.queues[name] = Queue(name, row, group, state.now)
-        group.queues.append(queue)
+        _add_queue(state, key.decode(), row)
     for name, fault in unreadable.items():
         quarantining.set_name_apart(state, name, cause_of(fault), fault)
+
+
+def _add_queue(state: State, name: str, row: rows.QueueRow) -> None:
+    if row.hidden and state.reader.get(rows.STATE, rows.shown_key(row.number)) is None:
+        state.hidden[name] = row
+        return
+    group = state.groups.get(row.group)
+    if group is None:
+        group = state.groups[row.group] = Group(row.group)
+    queue = state.queues[name] = Queue(name, row, group, state.now)
+    group.queues.append(queue)
 
 
 def _load_buckets(state: State) -> None:

@@ -26,6 +26,7 @@ from fila.core import (
     quarantining,
     redrive,
     settlement,
+    unloading,
     versions,
 )
 from fila.core import command as c
@@ -161,6 +162,8 @@ class Machine(Applies):
         state.dirty_groups = []
         if state.damaged:
             quarantining.set_damaged_apart(state)
+        if state.unloading:
+            unloading.unload(state)
         effects = Effects(
             batches, state.deliveries, state.ended, state.events, state.batches_leased
         )
@@ -191,7 +194,7 @@ class Machine(Applies):
             return state.now
         if state.returning.heap and state.returning:
             return state.now
-        if delivers and (state.touched or state.waiting):
+        if delivers and (state.touched or state.waiting or state.filling):
             return state.now
         return state.deadlines.next_ns()
 
@@ -267,6 +270,14 @@ class Machine(Applies):
         """What a purge of this queue, or of one of its keys, would empty now."""
         found = self.state.queues.get(queue)
         return purging.purgeable(found, fairness_key) if found else self.state.no_queue(queue)
+
+    # --- groups
+
+    def unload_group(self, number: int, why: str) -> None:
+        """Let a log group go with this turn's end; see `unloading.py`."""
+        group = self.state.groups[number]
+        assert number, "the catalogue stays"
+        self.state.unloading[group] = why
 
     # --- damage
 

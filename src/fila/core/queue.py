@@ -13,6 +13,7 @@ from fila.core.lane import Windowed
 from fila.core.meter import QueueMeter
 from fila.core.override import Override
 from fila.core.pause import Pause, Pauses
+from fila.core.rejection import Rejection
 from fila.core.row_batch import Op
 from fila.core.rows import QueueRow
 from fila.core.service import Service
@@ -117,6 +118,7 @@ class Queue(Sleeper):
     __slots__ = (
         "aging",
         "attending",
+        "batches_before",
         "benched",
         "busy",
         "connections",
@@ -127,6 +129,7 @@ class Queue(Sleeper):
         "drops_expired",
         "due_extended",
         "extended",
+        "gone",
         "group",
         "heads",
         "key_buckets",
@@ -179,6 +182,7 @@ class Queue(Sleeper):
         self.aging: Aging | None = None  # None: not one of its messages expires
         self.ring = Ring(row.by_bytes)
         self.keys: dict[bytes, FairnessKey] = {}
+        self.gone: Rejection | None = None  # why it is not in memory any more
         self.heads: Heads | None = None  # while dead letters are moved from here
         self.keys_pending = 0  # fairness keys with pending messages
         self.pending = 0
@@ -205,6 +209,7 @@ class Queue(Sleeper):
         self.counters = Counters()
         self.meter: QueueMeter | None = None  # made when somebody measures
         self.lease_batches: dict[str, LeaseBatch] = {}  # filling and open ones
+        self.batches_before = 0  # the next batch to be opened when it was loaded; 0: at a start
         self.known_keys: KnownKeys | None = None  # None: not looked up since the start
         self.service = Service(now)
         self.windowed = Windowed()

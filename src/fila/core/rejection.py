@@ -12,6 +12,7 @@ from fila.error_codes import CHANNEL_FULL as CHANNEL_FULL
 from fila.error_codes import INVALID_CONFIG_VALUE as INVALID_CONFIG_VALUE
 from fila.error_codes import LUA_COMPILATION_ERROR as LUA_COMPILATION_ERROR
 from fila.error_codes import MESSAGE_NOT_FOUND as MESSAGE_NOT_FOUND
+from fila.error_codes import NODE_NOT_READY as NODE_NOT_READY
 from fila.error_codes import NOT_A_DLQ as NOT_A_DLQ
 from fila.error_codes import OK as OK
 from fila.error_codes import PARENT_QUEUE_NOT_FOUND as PARENT_QUEUE_NOT_FOUND

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Final
 
-from fila.core import events, rows
+from fila.core import events, rows, unloaded
 from fila.core.bucket import Bucket
 from fila.core.deadline import Deadlines
 from fila.core.effect import BatchLeased, Delivery, Ended
@@ -27,6 +27,7 @@ from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.rows import QueueRow
 from fila.core.settings import Settings
 from fila.core.trail import Trail
+from fila.core.unloaded import Unloaded
 from fila.core.windows import Windows
 from fila.core.work import Work
 
@@ -42,6 +43,7 @@ class State:
         self.queues: dict[str, Queue] = {}
         self.groups: dict[int, Group] = {0: Group(0)}
         self.quarantined: dict[str, Quarantined] = {}  # queues that are not served
+        self.unloaded: dict[str, Unloaded] = {}  # queues that are not in memory
         # Dead-letter queues that were deleted and are there again with the next dead letter.
         self.hidden: dict[str, QueueRow] = {}
         self.next_queue = 1
@@ -79,6 +81,7 @@ class State:
         self.batches_leased: list[BatchLeased] = []
         self.remains: deque[Queue] = deque()  # of queues that went (remains.py)
         self.damaged: dict[Group, Exception] = {}  # to be quarantined at the turn's end
+        self.unloading: dict[Group, str] = {}  # to be unloaded at the turn's end, and why
         # Idempotency keys not yet in the store: number, time and message id by row key.
         self.fresh_keys: dict[bytes, tuple[int, int, bytes]] = {}
         self.fresh_versions: dict[bytes, bytes] = {}  # rows of queues' versions, likewise
@@ -95,6 +98,8 @@ class State:
     def no_queue(self, name: str) -> Rejection:
         """Why nothing can be asked of it: there is no such queue, or it is quarantined."""
         one = self.quarantined.get(name)
+        if one is None and name in self.unloaded:
+            return unloaded.refused(self.unloaded[name])
         return queue_not_found(name) if one is None else refused(one)
 
     def ops(self, group: Group) -> list[Op]:
@@ -173,11 +178,22 @@ class State:
     def rest(self, lane: Lane) -> None:
         """The lane has neither pending nor leased messages: keep it among the idle ones."""
         self.idle[lane] = None
-        if len(self.idle) > self.settings.idle_lanes:
-            oldest, _ = self.idle.popitem(last=False)
-            self.forget_lane(oldest)
-            key = rows.lane_key(oldest.queue.number, oldest.number)
-            self.ops(oldest.queue.group).append((DELETE_STATE, key, b""))
+        for _ in range(
+            2
+        ):  # a start may have found more, of groups that were not in memory together
+            if len(self.idle) > self.settings.idle_lanes:
+                self._forget_idle()
+
+    def trim_idle(self) -> None:
+        """A group came into memory with its idle lanes: the oldest of all go."""
+        while len(self.idle) > self.settings.idle_lanes:
+            self._forget_idle()
+
+    def _forget_idle(self) -> None:
+        oldest, _ = self.idle.popitem(last=False)
+        self.forget_lane(oldest)
+        key = rows.lane_key(oldest.queue.number, oldest.number)
+        self.ops(oldest.queue.group).append((DELETE_STATE, key, b""))
 
     def set_weight(self, queue: Queue, key: FairnessKey, weight: int) -> None:
         """The weight of the newest message is the key's, unless an override says otherwise; it is

@@ -25,6 +25,7 @@ from fila.core.applies import Applies, Reply
 from fila.core.command import Age, Command, Expire, ExpireBatch, Nack, Release
 from fila.core.effects import Effects
 from fila.core.jobs import Done, Jobs
+from fila.core.load import load_group
 from fila.core.machine import Machine
 from fila.core.policy import Judged, Policy
 from fila.core.reader import StoreDamagedError
@@ -202,6 +203,15 @@ class Turn(Applies):
     ) -> Rejection | None:
         """Drop what is pending, some lanes per turn; `done` gets the number once committed."""
         return self._jobs.purge(queue, fairness_key, who, done)
+
+    def unload_group(self, number: int, why: str) -> None:
+        """Let a log group go with this turn's end; everybody it concerns is told why."""
+        self.machine.unload_group(number, why)
+
+    def load_group(self, number: int) -> None:
+        """Take up a log group that was unloaded: its queues are served from now on. What fell due
+        meanwhile does so with the next turn, which is due at once."""
+        load_group(self.machine.state, number)
 
     # --- leases that are handed back, or ran out: so many messages per turn, the rest with the next
 

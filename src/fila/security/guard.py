@@ -125,7 +125,7 @@ class Guard:
 
     def may_revoke(self, identity: Identity, id: str) -> Rejection | None:
         refused = self.permit_all(identity)
-        key = self.keyring.get(id)
+        key = self.keyring.latest(id)
         if refused is None and key and key.superadmin and not identity.superadmin:
             return Rejection(FORBIDDEN, "only superadmin keys can revoke superadmin keys")
         return refused
@@ -143,7 +143,7 @@ class Guard:
                 return Rejection(INVALID_CONFIG_VALUE, fault)
         if identity.superadmin:
             return None
-        key = self.keyring.get(id)
+        key = self.keyring.latest(id)
         touched = wanted + (key.permissions if key is not None else ())
         within = all(mine.administer(one.pattern) for one in touched)
         if not within or (key is not None and key.superadmin):
@@ -151,7 +151,7 @@ class Guard:
         return None
 
     def key(self, id: str) -> ApiKey | Rejection:
-        found = self.keyring.get(id)
+        found = self.keyring.latest(id)
         return found or Rejection(API_KEY_NOT_FOUND, f'API key "{id}" does not exist')
 
     def made_open(self, now_ms: int) -> list[ApiKey]:
