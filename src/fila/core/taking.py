@@ -64,7 +64,7 @@ def _take(state: State, lane: Lane, key: bytes) -> Entry | None:
             return None
         left_out = _left_out(lane, key)
         if left_out is not None:
-            entry = left_out
+            entry = complete(state, left_out)
         else:
             value = state.reader.get(rows.MESSAGES, key)
             if value is None:
