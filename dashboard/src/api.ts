@@ -338,6 +338,7 @@ export interface Explanation {
   mostly?: Cause;
   eta_ms?: number | null;
   eta_because?: string;
+  outlook?: { eta_ms: number | null; sentence: string; changes: { do: string; eta_ms: number }[] };
   served_meanwhile?: {
     messages: number;
     own: number;

@@ -9,6 +9,11 @@ import { tenantPath } from "./route";
 
 const EVERY_MS = 2000;
 const NS_PER_MS = 1e6;
+const SENT_NOW: Record<string, string> = {
+  add_consumer: "one more consumer like the others",
+  raise_weight: "twice the weight",
+  raise_rate: "twice the rate of its bucket",
+};
 
 interface Props {
   queue: string;
@@ -87,6 +92,19 @@ export function ExplainPanel({ queue, refer, atMs, frame }: Props) {
               </ul>
             </div>
           )}
+        </div>
+      )}
+      {why.outlook && why.outlook.changes.length > 0 && (
+        <div>
+          <h3>A message sent now, after about {duration(why.outlook.eta_ms ?? 0)}</h3>
+          <ul class="changes">
+            {why.outlook.changes.map((change) => (
+              <li key={change.do}>
+                {SENT_NOW[change.do] ?? change.do}
+                <span class="note"> then about {duration(change.eta_ms)}</span>
+              </li>
+            ))}
+          </ul>
         </div>
       )}
     </section>

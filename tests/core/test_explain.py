@@ -212,3 +212,51 @@ def test_the_parts_are_those_of_the_delivery_that_follows(wait_ns: int) -> None:
     (waits,) = turns.consume("q").waits()
     before.pop("earlier")
     assert before == waits._asdict()
+
+
+def test_it_says_when_a_message_sent_now_goes_and_with_what_capacity() -> None:
+    turns = queue()
+    turns.enqueue("q", b"noisy", count=2_000)
+    turns.enqueue("q", b"calm", count=400)
+    serve(turns, 20)
+    found = ask(turns, b"calm")
+    outlook = found["outlook"]
+    assert outlook["capacity_per_second"] > 8 and outlook["trend"] == "shrinking"
+    assert abs(outlook["eta_ms"] / 1_000 - outlook["pending"] / 5) < outlook["pending"] / 10
+    assert [one["do"] for one in outlook["changes"]] == ["add_consumer", "raise_weight"]
+    assert outlook["sentence"] in found["sentence"]
+    assert "a message sent now goes in about" in outlook["sentence"]
+    assert f"{outlook['pending']:,} wait" in outlook["sentence"]
+
+
+def test_a_key_that_never_came_is_told_when_its_first_message_would_go() -> None:
+    turns = queue()
+    assert "will not go as things are: nobody consumes" in ask(turns, b"new")["sentence"]
+    turns.consume("q")
+    assert "goes at once" in ask(turns, b"new")["sentence"]
+
+
+def test_who_sends_more_than_its_share_is_told_so_and_who_does_not_is_told_of_capacity() -> None:
+    turns = queue()
+    for _ in range(20):
+        turns.enqueue("q", b"noisy", count=20)
+        turns.enqueue("q", b"calm", count=6)
+        serve(turns, 1)
+    noisy, calm = ask(turns, b"noisy"), ask(turns, b"calm")
+    assert (noisy["waiting_for"], noisy["due"]["reason"]) == ("busy", "over_share")
+    assert noisy["due"]["share"] == 0.5 and 15 < noisy["due"]["sends_per_second"] < 25
+    assert "more than its share: 50% is due to it" in noisy["sentence"]
+    assert calm["due"]["reason"] == "capacity"
+    assert "capacity is too little" in calm["sentence"]
+
+
+def test_a_key_that_the_ring_forgot_is_told_that_this_must_not_happen() -> None:
+    turns = queue()
+    turns.enqueue("q", b"a", count=50)
+    turns.enqueue("q", b"b", count=50)
+    serve(turns, 1)
+    key = turns.queue("q").keys[b"b"]
+    key.joined -= 100.0  # as if the ring had gone round a hundred times without it
+    found = ask(turns, b"b")
+    assert found["due"]["reason"] == "others_over_share"
+    assert "must not happen" in found["sentence"]

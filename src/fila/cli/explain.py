@@ -26,6 +26,13 @@ PARTS: Final = {
 }
 
 
+_OUTLOOK: Final = {
+    "add_consumer": "with one more consumer like the others",
+    "raise_weight": "with twice the weight",
+    "raise_rate": "with twice the rate of its bucket",
+}
+
+
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
@@ -76,7 +83,16 @@ def text(found: dict[str, Any]) -> str:
         pieces.append(keys_table(found["keys"]))
     if found.get("changes"):
         pieces.append(_changes(found["changes"]))
+    if found.get("outlook", {}).get("changes"):
+        pieces.append(_outlook(found["outlook"]))
     return "\n\n".join(pieces)
+
+
+def _outlook(outlook: dict[str, Any]) -> str:
+    lines = [f"A message sent now goes in about {duration(outlook['eta_ms'])}:"]
+    for one in outlook["changes"]:
+        lines.append(f"  - {_OUTLOOK[one['do']]}: in about {duration(one['eta_ms'])}")
+    return "\n".join(lines)
 
 
 def keys_table(keys: list[dict[str, Any]]) -> str:

@@ -16,6 +16,7 @@ from fila.core.due import due
 from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
 from fila.core.fairness import FairnessKey
 from fila.core.forecast import RECENT_NS, forecast
+from fila.core.outlook import outlook
 from fila.core.pause import Pause
 from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import Queue
@@ -86,6 +87,8 @@ def explain_in_steps(
         key = queue.keys.get(fairness_key)
         waiting = head_of(state, key) if key is not None else None
         document["key"] = about_key(state, queue, fairness_key)
+        known = key if key is not None else FairnessKey(fairness_key)
+        document["outlook"] = _outlook(state, queue, known)
         if waiting is None:
             document["sentence"] = wording.idle_key(document)
             return document
@@ -255,6 +258,7 @@ def _message(state: State, queue: Queue, fairness_key: bytes | None, id: bytes) 
             "be found by its id; give its key to look there alone",
         )
     document["key"] = about_key(state, queue, waiting.lane.key.name)
+    document["outlook"] = _outlook(state, queue, waiting.lane.key)
     return _explained(state, waiting, document)
 
 
@@ -324,6 +328,36 @@ def _due(state: State, waiting: Waiting, waits: Waits) -> Document:
         "all_send_per_second": _rate(found.all_send),
         "reason": found.reason,
     }
+
+
+def _outlook(state: State, queue: Queue, key: FairnessKey) -> Document:
+    """When a message of the key that is sent now will be delivered."""
+    found = outlook(state, queue, key)
+    document: Document = {
+        "eta_ms": _ms(found.eta_ns),
+        "because": found.because,
+        "capacity_per_second": _rate(found.capacity),
+        "share_per_second": _rate(found.share),
+        "sends_per_second": _rate(found.sends),
+        "pending": found.pending,
+        "trend": found.trend,
+        "throttled": found.more_rate is not None,
+        "changes": [
+            {"do": do, "eta_ms": _ms(eta_ns)}
+            for do, eta_ns in (
+                ("add_consumer", found.more_consumers),
+                ("raise_weight", found.more_weight),
+                ("raise_rate", found.more_rate),
+            )
+            if eta_ns is not None
+        ],
+    }
+    document["sentence"] = wording.of_outlook(document)
+    return document
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else round(ns / MS, 3)
 
 
 def _rate(per_second: float | None) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fila.core.due import REASON_CAPACITY, REASON_OTHERS, REASON_OVER_SHARE
 from fila.core.forecast import Forecast, reweighted
 from fila.core.lane import Lane
+from fila.core.outlook import GROWING, SHRINKING
 from fila.core.waiting import (
     CAUSE_BUSY,
     CAUSE_NO_CONSUMER,
@@ -51,7 +52,7 @@ def of_message(document: Document) -> str:
     waited = duration(document["age_ns"] / _NS_PER_MS)
     which = "The next message" if message["ahead"] == 0 else f"Message {message['id']}"
     return f'{which} of "{key}" in "{document["queue"]}" has waited {waited}. ' + " ".join(
-        [_cause(document), *_why(document), _eta(document)]
+        [_cause(document), *_why(document), _eta(document), document["outlook"]["sentence"]]
     )
 
 
@@ -59,7 +60,8 @@ def idle_key(document: Document) -> str:
     key = document["key"]
     if key["paused"] is not None:
         return f'"{key["key"]}" in "{document["queue"]}" is paused and has no messages waiting.'
-    return f'"{key["key"]}" has no messages waiting in "{document["queue"]}".'
+    waits = f'"{key["key"]}" has no messages waiting in "{document["queue"]}".'
+    return f"{waits} {document['outlook']['sentence']}"
 
 
 def leased(document: Document) -> str:
@@ -166,6 +168,31 @@ def _why(document: Document) -> list[str]:
         return [f"It sends more than its share: {share} is due to it, {sends}{meanwhile}."]
     assert reason == REASON_CAPACITY
     return [f"It keeps to its share ({share} is due to it, {sends}): capacity is too little."]
+
+
+def of_outlook(outlook: Document) -> str:
+    """When will a message sent now be delivered?"""
+    eta_ms = outlook["eta_ms"]
+    if eta_ms is None:
+        return f"A message sent now will not go as things are: {outlook['because']}."
+    if eta_ms == 0:
+        return f"A message sent now goes at once: {outlook['because']}."
+    share = f"{_few(outlook['share_per_second'])}/s"
+    if outlook["throttled"]:
+        told = [f"its bucket lets {share} go"]
+    else:
+        told = [
+            f"consumers take {_few(outlook['capacity_per_second'])}/s",
+            f"its share is {share}",
+        ]
+    if outlook["sends_per_second"] is not None:
+        told.append(f"it sends {_few(outlook['sends_per_second'])}/s")
+    told.append(f"{outlook['pending']:,} wait")
+    text = ", ".join(told)
+    trend = f" and {outlook['trend']}" if outlook["trend"] in (GROWING, SHRINKING) else ""
+    return (
+        f"{text[0].upper()}{text[1:]}: a message sent now goes in about {duration(eta_ms)}{trend}."
+    )
 
 
 def _few(rate: float) -> str:
