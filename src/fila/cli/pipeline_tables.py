@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli.failure import Failure
@@ -122,7 +123,7 @@ def _run(args: argparse.Namespace) -> int:
 
     asked = Asked(
         tuple(args.journal or [DEFAULT_JOURNAL]),
-        args.tables,
+        _tables(args),
         args.trigger,
         args.available_now,
         args.max_events,
@@ -254,7 +255,7 @@ def live_text(found: dict[str, Any]) -> str:
 def _status(args: argparse.Namespace) -> int:
     from fila.spark.tables.status import status
 
-    found = status(args.tables, tuple(args.journal or [DEFAULT_JOURNAL]))
+    found = status(_tables(args), tuple(args.journal or [DEFAULT_JOURNAL]))
     if args.json:
         say_json(found.document())
     else:
@@ -292,9 +293,17 @@ def _places(parser: argparse.ArgumentParser) -> None:
         help=f"the broker's journal; repeat it for several nodes (default {DEFAULT_JOURNAL})",
     )  # fmt: skip
     parser.add_argument(
-        "--tables", metavar="PATH", default=DEFAULT_TABLES,
-        help="where the tables are (default %(default)s)",
+        "--tables", metavar="PATH",
+        help="where the tables are (default: the folder tables beside the journal, where reports "
+        f"look for them: {DEFAULT_TABLES}; of a journal in an object store {DEFAULT_TABLES}, too)",
     )  # fmt: skip
+
+
+def _tables(args: argparse.Namespace) -> str:
+    """Where reports over the same journal look for tables."""
+    if args.tables or not args.journal or "://" in args.journal[0]:
+        return args.tables or DEFAULT_TABLES
+    return str(Path(args.journal[0]).absolute().with_name(Path(DEFAULT_TABLES).name))
 
 
 def _moment(ms: int) -> str:

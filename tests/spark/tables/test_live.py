@@ -118,8 +118,20 @@ def test_watch_shows_it_and_the_broker_finds_it(tmp_path: Path, capsys: Any) -> 
     assert main(["pipeline", "watch", "--tables", tables, "--once", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fairness"][0]["key"] == "acme"
     assert main(["pipeline", "watch", "--tables", str(tmp_path / "none"), "--once"]) == 1
-    assert "has `fila pipeline run` been started?" in capsys.readouterr().err
+    assert "been started?" in capsys.readouterr().err
     journal = tmp_path / "journal"
     journal.mkdir()
     export(tables, [str(journal), "s3a://elsewhere"], 1_010.0)
     assert json.loads((journal / EXPORTED).read_text())["batch"] == 0
+
+
+def test_tables_are_looked_for_beside_the_journal_as_by_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "status", "--journal", str(tmp_path / "journal")]) == 1
+    assert f"no tables in {tmp_path / 'tables'}: has" in capsys.readouterr().err
+    words = ["--journal", str(tmp_path / "journal"), "--tables", str(tmp_path / "others")]
+    assert main(["pipeline", "status", *words]) == 1
+    assert f"no tables in {tmp_path / 'others'}: has" in capsys.readouterr().err
+    assert main(["pipeline", "watch", "--once", "--tables", str(tmp_path / "none")]) == 1
+    assert f"fila pipeline run --tables {tmp_path / 'none'}" in capsys.readouterr().err

@@ -75,6 +75,10 @@ def live(
     """What there is to say of the last minutes that are in the tables."""
     place = LocalPlace(tables)
     commits = _recent(CommitLog(place), windows)
+    if not commits:
+        raise TablesError(
+            f"no tables in {tables}: has `fila pipeline run --tables {tables}` been started?"
+        )
     last = commits[0]
     reached_us = max((us for us, _ in last.reached.values()), default=0)
     newest = reached_us // WINDOW_US
@@ -133,8 +137,6 @@ def _recent(log: CommitLog, windows: int) -> list[Commit]:
         # A window's facts come up to two windows after it.
         if newest_us < first_us - (windows + 2) * WINDOW_US:
             return found
-    if not found:
-        raise TablesError("no tables there yet: has `fila pipeline run` been started?")
     return found
 
 
