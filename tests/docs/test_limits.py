@@ -61,10 +61,21 @@ def test_every_promise_against_abuse_names_its_test() -> None:
     assert len(promises) >= 15 and [one for one in promises if "`tests/" not in one] == []
 
 
+def test_every_promise_of_security_has_a_row_with_its_test() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    section = page.partition("\n## What this page promises, and its tests\n")[2].partition("\n## ")[
+        0
+    ]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 15 and [one for one in rows if "`tests/" not in one] == []
+
+
 def test_every_test_that_is_named_exists() -> None:
     pages = PAGE + (ROOT / "docs" / "security.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", pages)
     assert len(named) > 20
     for path, name in named:
         source = (ROOT / path).read_text()
+        assert f"def {name or 'test_'}" in source, f"{path}::{name}"
+        assert not name or name.startswith("test_"), f"{path}::{name} is no test"
         assert not name or f"def {name}(" in source, f"{path}::{name}"

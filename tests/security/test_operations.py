@@ -426,6 +426,24 @@ def test_without_the_permission_it_is_refused_by_name(
     assert after == before
 
 
+@over_both({name: one for name, one in OPERATIONS.items() if "{queue}" in one.on})
+def test_a_refusal_does_not_tell_whether_the_queue_exists(
+    connect: Callable[..., Talker],
+    key: Callable[..., Key],
+    world: World,
+    protocol: str,
+    name: str,
+) -> None:
+    mine = key()
+    said = []
+    for one in (world, world._replace(queue="nothing-of-that-name")):
+        with pytest.raises(Fault) as refused:
+            OPERATIONS[name].attempt(connect(protocol, mine.secret), one)
+        text = refused.value.text.replace(world.queue, "Q").replace(one.queue, "Q")
+        said.append((refused.value.status, text))
+    assert said[0][0] == "PERMISSION_DENIED" and said[0] == said[1]
+
+
 @over_both(EVERYTHING)
 def test_the_right_permission_is_enough(
     root: Talker,

@@ -17,9 +17,11 @@ from fila.edges.grpc.message_codec import varint
 from fila.edges.grpc.v1 import bulk_pb2
 from fila.edges.grpc.v1 import service_pb2 as pb
 from fila.wire import bodies, layouts
+from fila.wire import opcodes as op
 from fila.wire.frames import encode_frames
 from tests.e2e.peer import Peer
 from tests.isolation.memory.victim import MiB, Victim
+from tests.isolation.scene import enqueue_with
 
 LARGE = b"x" * 200_000  # a pass is limited by its messages first when they are small
 PREFACE = frames.PREFACE + frames.settings({frames.INITIAL_WINDOW_SIZE: 0})
@@ -180,6 +182,19 @@ def consumers_without_end(victim: Victim) -> None:
     many = post(*[bodies.Consume("q", 1)] * 1_024)
     for _ in range(victim.scaled(300, 10)):
         push(greeted(victim), many)
+    victim.settle()
+
+
+def queues_that_come_and_go(victim: Victim) -> None:
+    """Each is filled with keys that nobody had before it, and deleted."""
+    keys = victim.scaled(60_000, 2_000)
+    with victim.broker.peer() as peer:
+        for _ in range(victim.scaled(12, 3)):
+            peer.create_queue("q")
+            for start in range(0, keys, 2_000):
+                items = [(f"key-{at}", 0, "", b"x", ()) for at in range(start, start + 2_000)]
+                peer.reply(peer.send(op.ENQUEUE_WITH, enqueue_with("q", items)))
+            peer.request(bodies.DeleteQueue("q"), bodies.DeleteQueueResult)
     victim.settle()
 
 
@@ -409,6 +424,7 @@ ABUSES = [
     Abuse("consumers-grpc", "the same over gRPC", consumers_over_grpc_that_read_nothing),
     Abuse("readers", "800 connections that do not read, 400 MiB", connections_that_read_nothing),
     Abuse("consumer-count", "300 connections with 1,024 consumers each", consumers_without_end),
+    Abuse("deleted", "12 times 60,000 keys in a queue that is deleted", queues_that_come_and_go),
     Abuse("lists", "2,000 lists of 4,000 queues on 20 connections", lists_nobody_reads),
     Abuse("pages", "500 browse pages on 20 connections", pages_nobody_reads),
     Abuse("release", "262,000 leased messages released at once", messages_released),
