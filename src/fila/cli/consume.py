@@ -99,9 +99,19 @@ def run(args: argparse.Namespace) -> int:
             progress.add(len(messages))
             printed += len(messages)
         if not printed and sys.stderr.isatty():
-            queue = shown(args.queue)
-            note(f'Nothing of "{queue}" is ready; `fila explain {queue}` says what waits for what.')
+            note(_why_nothing(client, args.queue))
     return 0
+
+
+def _why_nothing(client: FilaClient, queue: str) -> str:
+    """Paused, throttled, delayed, empty: as the broker tells those who may know."""
+    from fila.client.errors import FilaError
+
+    name = shown(queue)
+    try:
+        return f"Nothing came. {shown(client.explain(queue, keys_max=1)['sentence'])}"
+    except FilaError:
+        return f'Nothing of "{name}" is ready; `fila explain {name}` says what waits for what.'
 
 
 def _batches(consumer: Consumer, args: argparse.Namespace) -> Iterator[list[SyncMessage]]:

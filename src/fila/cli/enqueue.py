@@ -100,9 +100,19 @@ def run(args: argparse.Namespace) -> int:
     if args.rate is not None:
         pieces = _paced(pieces, args.rate)
     with connection.open_client(args) as client:
-        stored, last_id = _send(client, args, pieces, total)
+        stored, last_id, known = _send(client, args, pieces, total)
     if not args.json:
-        if stored == 1:
+        if known and known == stored:
+            say(
+                f'Nothing was stored: "{shown(args.queue)}" knows the idempotency key; '
+                f"{'message' if stored == 1 else 'the last is message'} {last_id}"
+            )
+        elif known:
+            say(
+                f'Enqueued {count_of(stored - known, "message")} to "{shown(args.queue)}"; '
+                f"{known} were there by their idempotency keys"
+            )
+        elif stored == 1:
             say(f'Enqueued message {last_id} to "{shown(args.queue)}"')
         else:
             say(f'Enqueued {count_of(stored, "message")} to "{shown(args.queue)}"')
@@ -111,19 +121,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _send(
     client: FilaClient, args: argparse.Namespace, pieces: Iterator[list[bytes]], total: int | None
-) -> tuple[int, str]:
+) -> tuple[int, str, int]:
+    """How many are stored, the id of the last one, and how many were there before."""
     from fila.client.errors import BatchError, FilaError
 
     headers = dict(args.header)
     if args.ttl is not None:
         headers["fila.ttl_ms"] = str(args.ttl)
-    stored = 0
+    stored = known = 0
     last_id = ""
     with Progress("enqueued", total) as progress:
         for piece in pieces:
             fault: FilaError | None = None
+            duplicates: set[str] = set()
             try:
-                ids = _store(client, args, headers, piece, stored)
+                ids, duplicates = _store(client, args, headers, piece, stored)
+                known += len(duplicates)
             except BatchError as error:
                 fault = next(iter(error.errors.values()))
                 ids = [_id_of(result) for result in error.results if _id_of(result)]
@@ -136,13 +149,14 @@ def _send(
                 last_id = ids[-1]
             if args.json:
                 for message_id in ids:
-                    say_json({"queue": args.queue, "id": message_id})
+                    duplicate = message_id in duplicates
+                    say_json({"queue": args.queue, "id": message_id, "duplicate": duplicate})
                 sys.stdout.flush()
             if fault is not None:
                 if not stored:
                     raise fault
                 raise Failure(f"{fault} ({count_of(stored, 'message')} stored before)")
-    return stored, last_id
+    return stored, last_id, known
 
 
 def _store(
@@ -151,9 +165,10 @@ def _store(
     headers: dict[str, str],
     piece: list[bytes],
     before: int,
-) -> list[str]:
+) -> tuple[list[str], set[str]]:
+    """Their ids, and those of them that the queue knew by their idempotency keys."""
     if not args.delay and not args.idempotency_key:
-        return client.enqueue_many((args.queue, headers, payload) for payload in piece)
+        return client.enqueue_many((args.queue, headers, payload) for payload in piece), set()
     from fila.client.new_message import NewMessage
 
     key = args.idempotency_key
@@ -161,7 +176,8 @@ def _store(
     for number, payload in enumerate(piece, before):
         own_key = f"{key}/{number}" if key and number else key
         messages.append(NewMessage(args.queue, payload, headers, args.delay, own_key))
-    return [one.id for one in client.enqueue_messages(messages)]
+    results = client.enqueue_messages(messages)
+    return [one.id for one in results], {one.id for one in results if one.duplicate}
 
 
 def _repeated(payload: bytes, count: int) -> Iterator[list[bytes]]:

@@ -73,6 +73,11 @@ def _agreed(args: argparse.Namespace) -> bool:
     if not sys.stdin.isatty():
         return False
     whose = f'of "{shown(args.key)}" in' if args.key is not None else "of"
-    sys.stderr.write(f'Drop every waiting message {whose} queue "{shown(args.name)}"? [y/N] ')
+    return agreed(f'Drop every waiting message {whose} queue "{shown(args.name)}"?')
+
+
+def agreed(question: str) -> bool:
+    """Ask the person at the terminal."""
+    sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

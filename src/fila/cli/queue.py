@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from fila.cli import connection, pause_purge, peek, queue_update, standing, stats
 from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
-from fila.cli.output import say, say_json, shown
+from fila.cli.output import count_of, note, say, say_json, shown
 from fila.cli.script import script
 from fila.cli.settings import add_room_options, attempts, create, room_in
 
@@ -80,10 +81,12 @@ def add_parser(subparsers: Subparsers) -> None:
         inner,
         "delete",
         "delete a queue with all its messages",
-        about="Delete a queue, all its messages and its dead letter queue. It cannot be undone.",
-        examples="  fila queue delete orders",
+        about="Delete a queue, all its messages and its dead letter queue. It cannot be undone,\n"
+        "so it asks first where somebody sits at a terminal; a script is not asked.",
+        examples="  fila queue delete orders\n  fila queue delete orders --yes",
     )
     delete.add_argument("name", metavar="NAME", help="the queue to delete")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
 
     command(
         inner,
@@ -156,6 +159,12 @@ def _create(args: argparse.Namespace) -> int:
 
 def _delete(args: argparse.Namespace) -> int:
     with connection.open_client(args) as client:
+        if not args.yes and sys.stdin.isatty():
+            depth = client.get_stats(args.name).depth
+            what = f'queue "{shown(args.name)}" and its dead letters'
+            if not pause_purge.agreed(f"Delete {what}, {count_of(depth, 'waiting message')}?"):
+                note("Nothing was deleted.")
+                return 1
         client.delete_queue(args.name)
     if args.json:
         say_json({"queue": args.name, "deleted": True})

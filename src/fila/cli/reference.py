@@ -122,6 +122,8 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
         ".age_s",
         ".ends_in_s",
         "version",
+        "created_ms",
+        "settings",
     ),
     "queue pause": ("queue", "paused"),
     "queue resume": ("queue", "paused"),
@@ -142,7 +144,7 @@ JSON_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "key clear": ("queue", "key", "override"),
     "queue peek": _BROWSED,
-    "enqueue": ("queue", "id"),
+    "enqueue": ("queue", "id", "duplicate"),
     "consume": (*_MESSAGE, "leased_at_ms", "settled"),
     "stats": (
         "depth",

@@ -8,17 +8,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fila.cli import connection, standing
 from fila.cli.key_override import terms_text
 from fila.cli.options import Subparsers, command
-from fila.cli.output import say, say_json, shown, table
+from fila.cli.output import duration, moment, say, say_json, shown, table
+from fila.cli.settings import lines
 
 if TYPE_CHECKING:
     from fila.client.calls import QueueStats
     from fila.client.sync import FilaClient
     from fila.wire.bodies import LimitUse, OpenBatch, QueueSummary
+
+
+_MINUTE_MS: Final = 60_000
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -84,12 +88,16 @@ def show_one(args: argparse.Namespace, queue: str) -> int:
         found = client.get_stats(queue)
         streams = _streams(client, queue)
         paused, paused_keys, version, overrides = standing.of_queue(client, queue)
+        settings, created_ms = _settings(client, queue)
     if args.json:
         stopped = {"paused": paused, "paused_keys": paused_keys, "overrides": overrides}
         document = {**_document(queue, found), **stopped, "batches": streams}
-        say_json({**document, "version": version})
+        kept = {"created_ms": created_ms, "settings": settings}
+        say_json({**document, "version": version, **kept})
     else:
         say(_text(queue, found, version))
+        if settings is not None:
+            say(f"\n{_settings_text(settings, created_ms)}")
         stops = [standing.pause_lines("Queue", {queue: paused} if paused else {})]
         stops.append(standing.pause_lines("Key", paused_keys))
         stops += [
@@ -102,6 +110,28 @@ def show_one(args: argparse.Namespace, queue: str) -> int:
             rows = [tuple(one.values()) for one in streams]
             say("\n" + table(("BATCHES OF", "OPEN", "MESSAGES", "AGE_S", "ENDS_IN_S"), rows))
     return 0
+
+
+def _settings(client: FilaClient, queue: str) -> tuple[dict[str, str] | None, int | None]:
+    """What the queue is told to be, and when it was made; neither for a key that may not know."""
+    from fila.client.errors import FilaError
+
+    try:
+        settings = client.get_queue(queue).settings
+    except FilaError:
+        return None, None  # or a broker of an earlier version
+    try:
+        return settings, client.get_queue(queue, 1).at_ms
+    except FilaError:
+        return settings, None  # its first version is not kept any more
+
+
+def _settings_text(settings: dict[str, str], created_ms: int | None) -> str:
+    if created_ms is None:
+        return lines(settings)
+    age_ms = time.time() * 1_000 - created_ms
+    age = f"{duration(age_ms)} ago" if age_ms >= _MINUTE_MS else "just now"
+    return f"created: {moment(created_ms)}, {age}\n{lines(settings)}"
 
 
 def _streams(client: FilaClient, queue: str) -> list[dict[str, Any]]:
