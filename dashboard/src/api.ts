@@ -282,6 +282,17 @@ export interface TriedHook {
   problem: string | null;
 }
 
+export interface Backup {
+  name: string;
+  state: string;
+  at_ms: number;
+  files: number;
+  bytes: number;
+  new_bytes: number;
+  done_bytes: number;
+  error: string;
+}
+
 export interface ApiKey {
   key_id: string;
   name: string;

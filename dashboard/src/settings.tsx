@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Frame } from "./app";
 import { type BucketList, type Setting, get, operate } from "./api";
+import { Backups } from "./backups";
 import { Buckets } from "./buckets";
 import { Dialog } from "./dialog";
 import { count, plural } from "./format";
@@ -95,17 +96,17 @@ export function SettingsPage({ frame }: { frame: Frame }) {
         </div>
       )}
       {matched.length > ROWS_MAX && <p class="note">The first {ROWS_MAX} are shown; type a part of the name.</p>}
-      {limits && (
-        <div class="panels">
-          {limits.buckets.length > 0 ? (
+      <div class="panels">
+        {limits &&
+          (limits.buckets.length > 0 ? (
             <Buckets buckets={limits.buckets} atMs={limits.at_ms} />
           ) : (
             <Panel id="buckets" wide title="Throttle buckets">
               <p class="empty">No throttle key is limited.</p>
             </Panel>
-          )}
-        </div>
-      )}
+          ))}
+        <Backups />
+      </div>
       {asking && <Question asking={asking} done={read} close={() => setAsking(null)} />}
     </main>
   );

@@ -273,9 +273,11 @@ def test_the_command_line_creates_checks_and_restores(
 
 def test_without_a_place_the_broker_says_what_is_missing(tmp_path: Path) -> None:
     with RealBroker(tmp_path / "data") as running, running.client() as client:
-        for attempt in (client.create_backup, client.list_backups):
-            with pytest.raises(FilaError, match=r"set `target` under \[backup\]"):
-                attempt()
+        with pytest.raises(FilaError, match=r"set `target` under \[backup\]"):
+            client.create_backup()
+        assert (client.list_backups().target, list(client.list_backups())) == ("", [])
+        told = run("fila", "backup", "list", "--addr", running.address)
+        assert "no place for backups" in told.stdout
 
 
 def test_a_place_that_cannot_be_written_to_is_told_and_hurts_nobody(tmp_path: Path) -> None:

@@ -24,17 +24,19 @@ def main() -> None:
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 75.0
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        with HttpBroker(Path(place) / "data") as broker:
+        settings = {"backup.target": "backups"}  # beside its data
+        with HttpBroker(Path(place) / "data", settings=settings) as broker:
             assert isinstance(broker, HttpBroker)
             visitor = broker.visitor()
             with Traffic(broker), chromium() as browser:
                 settle(2)
                 visitor.allow_posts()
                 visitor.post("pause", {"queue": "search-index", "reason": PAUSE_REASON})
+                visitor.post("operations/CreateBackup", {})
                 settle(seconds)
                 _take(browser, origin_of(broker.http_address), directory)
-        settings = {"auth.bootstrap_apikey": "a-key-for-pictures"}
-        with HttpBroker(Path(place) / "locked", settings=settings) as broker, chromium() as browser:
+        locked = {"auth.bootstrap_apikey": "a-key-for-pictures"}
+        with HttpBroker(Path(place) / "locked", settings=locked) as broker, chromium() as browser:
             assert isinstance(broker, HttpBroker)
             with watched(browser, origin_of(broker.http_address), (800, 520)) as seen:
                 seen.go("/")
@@ -58,7 +60,7 @@ def _take(browser: Browser, origin: str, directory: Path) -> None:
             False,
         ),
         ("hooks", queue, (1280, 1080), "light", "#hooks button", False),
-        ("settings", "/settings", (1280, 720), "light", "#buckets .gauge", False),
+        ("settings", "/settings", (1280, 860), "light", "#buckets .gauge", False),
         ("overview-phone", "/", PHONE, "light", ".queues .spark polyline", False),
         ("tenant-phone", tenant, PHONE, "dark", ".sentence", False),
     ):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from fila.backup import restoring
+from fila.backup.places import place_of
 from fila.wire import bodies
 from tests.dashboard.browser import PHONE, Watched, origin_of, watched
 from tests.dashboard.conftest import ROOT, Open
@@ -289,3 +292,46 @@ def test_a_broken_hook_and_a_change_by_somebody_else_are_told(
         _dialog(page, "Deploy")
         expect(dialog.get_by_role("alert")).to_contain_text("version")
         _forgive(seen, 400)
+
+
+def test_the_second_week_without_a_terminal(browser: Browser, tmp_path: Path, queue: str) -> None:
+    """A hook changed, a tenant's provider capped, a letter explained and sent back, a backup."""
+    settings = {"backup.target": tmp_path / "backups"}
+    with HttpBroker(tmp_path / "data", settings=settings) as site, site.peer() as peer:
+        assert isinstance(site, HttpBroker)
+        peer.create_queue(queue, on_enqueue=HOOK.replace("tenant", "tennant"), on_failure=DEAD)
+        with watched(browser, origin_of(site.http_address), PHONE) as seen:
+            page = seen.page
+            seen.go(f"/queue?name={queue}")
+            page.get_by_role("button", name="Change hooks").click()
+            page.get_by_label("Hook on_enqueue").fill(
+                HOOK.replace("}", ', throttle_keys = { "bank" } }', 1)
+            )
+            _done(page, "Deploy")
+            expect(page.locator("#hooks")).to_contain_text("Version 2 decides now.")
+
+            seen.go("/settings")
+            page.get_by_role("button", name="New limit").click()
+            page.get_by_label("Throttle key").fill("bank")
+            page.get_by_label("Messages per second").fill("1000")
+            page.get_by_label("At once").fill("10")
+            _done(page, "Set")
+            expect(page.locator("#buckets")).to_contain_text("bank")
+
+            peer.enqueue(queue, b'{"total": "12,50"}', headers={"tenant": "acme"})
+            message = peer.take_one(peer.consume(queue, prefetch=1))
+            peer.nack(queue, message.id, error="a comma in a total")
+            seen.go(f"/queue?name={queue}")
+            expect(page.locator("#dead-letters")).to_contain_text("a comma in a total")
+            page.locator("#dead-letters").get_by_role("button", name="Redrive").click()
+            _done(page, "Redrive")
+            expect(page.locator("#dead-letters")).to_contain_text("1 message sent back.")
+
+            seen.go("/settings")
+            page.get_by_role("button", name="Back up now").focus()
+            page.keyboard.press("Enter")
+            expect(page.locator("#backups tbody")).to_contain_text("done")
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0
+            assert seen.errors == []
+    assert restoring.check(place_of(str(tmp_path / "backups")), "latest").report.sound

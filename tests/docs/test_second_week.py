@@ -1,4 +1,4 @@
-"""docs/operations/second-week.md, followed from top to bottom: every step does what the page says."""
+"""docs/operations/second-week.md, followed from top to bottom: each step does what it says."""
 
 from __future__ import annotations
 

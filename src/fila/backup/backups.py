@@ -110,9 +110,11 @@ class Backups:
         return name
 
     def standings(self, done: Callable[[list[Standing] | Rejection], object]) -> Rejection | None:
-        """How all backups stand, the oldest first; `done` gets them on the loop."""
+        """How all backups stand, the oldest first; `done` gets them on the loop. Without a place
+        there are none."""
         if self._place is None:
-            return self._none()
+            self._loop.call_soon(done, [])
+            return None
 
         # What is under way now is told as that, even if it ends while the place is read.
         running = self._under_way() if self._thread is not None else None

@@ -30,7 +30,7 @@ def list_backups(session: Session, request: b.ListBackups, done: Done) -> Reject
     backups: Backups | None = session.sessions.backups
     if backups is None:
         return _NONE
-    target = backups.target
+    target = backups.target  # empty: the broker has no place for backups
 
     def told(found: list[Standing] | Rejection) -> None:
         if isinstance(found, Rejection):

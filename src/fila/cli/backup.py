@@ -157,6 +157,9 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         say_json({"target": target, "backups": found})
         return 0
+    if not target:
+        say("The broker has no place for backups: set target under [backup] in its configuration")
+        return 0
     if not found:
         say(f"There is no backup in {shown(target)}")
         return 0

@@ -41,6 +41,7 @@ JOBS: Final[tuple[Operation, ...]] = (
         0xC6,
         "The backups in the broker's place for them, and how far the one under way is.",
         {},
+        # An empty target: the broker has no place for backups.
         {"code": "u8", "target": "string", "backups": "Backup[u16]"},
         permission=ADMIN,
         on=BROKER,
