@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import rows
+from fila.core import batch_rows
 from fila.core.effect import BatchLeased
 from fila.core.lease import Lease, LeaseBatch
 from fila.core.queue import Queue
@@ -55,9 +55,9 @@ def name_fault(name: str) -> str | None:
 
 def put_row(state: State, batch: LeaseBatch) -> None:
     """Make membership and time durable."""
-    key = rows.open_batch_key(batch.queue.number, batch.name)
-    value = rows.open_batch_row(
-        rows.OpenBatchRow(
+    key = batch_rows.open_batch_key(batch.queue.number, batch.name)
+    value = batch_rows.open_batch_row(
+        batch_rows.OpenBatchRow(
             batch.leased_ns,
             batch.expires_ns,
             batch.visibility_ms,
@@ -86,7 +86,7 @@ def delete_row(state: State, batch: LeaseBatch) -> None:
     """It holds no leases: nothing of it is stored until it does again."""
     if batch.leased_ns:
         batch.leased_ns = 0
-        key = rows.open_batch_key(batch.queue.number, batch.name)
+        key = batch_rows.open_batch_key(batch.queue.number, batch.name)
         state.ops(batch.queue.group).append((DELETE_STATE, key, b""))
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from fila.core import (
     aging,
+    batch_rows,
     catalogue,
     grouping,
     overriding,
@@ -277,8 +278,9 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
 def _load_batches(state: State, queue: Queue) -> None:
     prefix = rows.OPEN_BATCH_PREFIX + rows.queue_prefix(queue.number)
     for key, value in state.reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL):
-        row = rows.read_open_batch(value)
-        batch = LeaseBatch(rows.open_batch_name(key), queue, row.count_attempt, row.visibility_ms)
+        row = batch_rows.read_open_batch(value)
+        name = batch_rows.open_batch_name(key)
+        batch = LeaseBatch(name, queue, row.count_attempt, row.visibility_ms)
         batch.leased_ns = row.leased_ns
         batch.expires_ns = row.expires_ns
         for number in row.leases:

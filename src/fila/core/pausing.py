@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from fila.core import effect, rows
+from fila.core import effect, pause_rows, rows
 from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
 from fila.core.effect import Event
 from fila.core.eligible import eligible
@@ -26,8 +26,8 @@ def load_pauses(state: State, queue: Queue) -> None:
     prefix = rows.PAUSE_PREFIX + rows.queue_prefix(queue.number)
     found = state.reader.scan(rows.STATE, prefix, rows.after(prefix), 1 << 62, 1 << 62)
     for key, value in found:
-        pause = Pause(*rows.read_pause(value))
-        fairness_key = rows.paused_key(key)
+        pause = Pause(*pause_rows.read_pause(value))
+        fairness_key = pause_rows.paused_key(key)
         if fairness_key is None:
             queue.pause = pause
         else:
@@ -121,15 +121,15 @@ def _begun(
 
 
 def _over(state: State, queue: Queue, name: bytes | None) -> Pauses:
-    state.ops(queue.group).append((DELETE_STATE, rows.pause_key(queue.number, name), b""))
+    state.ops(queue.group).append((DELETE_STATE, pause_rows.pause_key(queue.number, name), b""))
     if queue.pauses is None or queue.pending == 0:
         queue.pauses = Pauses()  # no message waits that is older than these
     return queue.pauses
 
 
 def _store(state: State, queue: Queue, name: bytes | None, pause: Pause) -> None:
-    value = rows.pause_row(pause.since_ns, pause.active_ns, pause.who, pause.reason)
-    state.ops(queue.group).append((PUT_STATE, rows.pause_key(queue.number, name), value))
+    value = pause_rows.pause_row(pause.since_ns, pause.active_ns, pause.who, pause.reason)
+    state.ops(queue.group).append((PUT_STATE, pause_rows.pause_key(queue.number, name), value))
 
 
 def _fault(state: State, command: PauseQueue | PauseKey) -> Rejection | None:

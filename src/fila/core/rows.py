@@ -124,8 +124,6 @@ _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
 _LEDGER_CLOCK: Final = struct.Struct(">IQ")
 _LEDGER_LANE: Final = struct.Struct(">IQIQQQQ")
-_OPEN_BATCH_HEAD: Final = struct.Struct(">BQQQB")
-_PAUSE_HEAD: Final = struct.Struct(">BQQ")
 _QUARANTINE_HEAD: Final = struct.Struct(">BQ")
 _CAUSE_BYTES_MAX: Final = 1_000
 _U16: Final = struct.Struct(">H")
@@ -168,14 +166,6 @@ class LaneRow(NamedTuple):
     throttled_ns: int
     fairness_key: bytes
     throttle_keys: tuple[bytes, ...]
-
-
-class OpenBatchRow(NamedTuple):
-    leased_ns: int
-    expires_ns: int
-    visibility_ms: int
-    count_attempt: bool
-    leases: list[int]
 
 
 class LedgerRow(NamedTuple):
@@ -261,31 +251,6 @@ def read_lease(value: bytes) -> LeaseRow:
     consumer = value[_LEASE_HEAD.size : start].decode()
     messages = [value[at : at + LEASED_BYTES] for at in range(start, len(value), LEASED_BYTES)]
     return LeaseRow(expires_ns, leased_ns, consumer, messages)
-
-
-def open_batch_key(queue: int, name: str) -> bytes:
-    return OPEN_BATCH_PREFIX + _QUEUE.pack(queue) + name.encode()
-
-
-def open_batch_name(key: bytes) -> str:
-    return key[5:].decode()
-
-
-def open_batch_row(row: OpenBatchRow) -> bytes:
-    head = _OPEN_BATCH_HEAD.pack(
-        1, row.leased_ns, row.expires_ns, row.visibility_ms, row.count_attempt
-    )
-    return b"".join([head, *[lease.to_bytes(8, "big") for lease in row.leases]])
-
-
-def read_open_batch(value: bytes) -> OpenBatchRow:
-    version, leased_ns, expires_ns, visibility_ms, flags = _OPEN_BATCH_HEAD.unpack_from(value)
-    check_version(version, "open batch")
-    leases = [
-        int.from_bytes(value[at : at + 8], "big")
-        for at in range(_OPEN_BATCH_HEAD.size, len(value), 8)
-    ]
-    return OpenBatchRow(leased_ns, expires_ns, visibility_ms, bool(flags & 1), leases)
 
 
 def queue_row(row: QueueRow) -> bytes:
@@ -406,32 +371,6 @@ def read_ledger(value: bytes) -> LedgerRow:
         clocks.append((queue, stall_ns))
         at += _LEDGER_CLOCK.size
     return LedgerRow(now_ns, clocks, list(_LEDGER_LANE.iter_unpack(value[at:])))
-
-
-def pause_key(queue: int, fairness_key: bytes | None) -> bytes:
-    """Where the pause of a queue (no key) or of one of its keys is kept."""
-    prefix = PAUSE_PREFIX + _QUEUE.pack(queue)
-    return prefix + b"\0" if fairness_key is None else prefix + b"\1" + fairness_key
-
-
-def paused_key(key: bytes) -> bytes | None:
-    """The fairness key a pause row speaks of; None: the whole queue."""
-    return None if key[5] == 0 else key[6:]
-
-
-def pause_row(since_ns: int, active_ns: int, who: str, reason: str) -> bytes:
-    texts = [who.encode(), reason.encode()]
-    head = _PAUSE_HEAD.pack(1, since_ns, active_ns)
-    return b"".join([head, *[_U16.pack(len(text)) + text for text in texts]])
-
-
-def read_pause(value: bytes) -> tuple[int, int, str, str]:
-    """since_ns, active_ns, who, reason."""
-    version, since_ns, active_ns = _PAUSE_HEAD.unpack_from(value)
-    check_version(version, "pause")
-    who, at = read_bytes16(value, _PAUSE_HEAD.size)
-    reason, _ = read_bytes16(value, at)
-    return since_ns, active_ns, who.decode(), reason.decode()
 
 
 def shown_key(queue: int) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fila.core import key_rows, override, rows, version_rows
+from fila.core import batch_rows, key_rows, override, pause_rows, rows, version_rows
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -140,15 +140,15 @@ class _Shift:
                 )
             return b"".join(parts)
         if kind == rows.OPEN_BATCH_PREFIX:
-            batch = rows.read_open_batch(value)
+            batch = batch_rows.read_open_batch(value)
             leased, expires = self.time(batch.leased_ns), self.time(batch.expires_ns)
-            return rows.open_batch_row(batch._replace(leased_ns=leased, expires_ns=expires))
+            return batch_rows.open_batch_row(batch._replace(leased_ns=leased, expires_ns=expires))
         if kind == rows.VERSION_PREFIX:
             version = version_rows.read_version(value)
             return version_rows.version_row(version._replace(at_ns=self.time(version.at_ns)))
         if kind == rows.PAUSE_PREFIX:
-            since_ns, active_ns, who, reason = rows.read_pause(value)
-            return rows.pause_row(self.time(since_ns), self.time(active_ns), who, reason)
+            since_ns, active_ns, who, reason = pause_rows.read_pause(value)
+            return pause_rows.pause_row(self.time(since_ns), self.time(active_ns), who, reason)
         if kind == rows.QUARANTINE_PREFIX:
             since_ns, cause = rows.read_quarantine(value)
             return rows.quarantine_row(self.time(since_ns), cause)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from fila.core import key_rows, rows
+from fila.core import batch_rows, key_rows, rows
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -138,7 +138,7 @@ class _Salvage:
                 ledger = ledger._replace(lanes=before[1].lanes + ledger.lanes)
             self._ledgers[group] = (rows.ledger_position(key), ledger)
         elif kind == rows.OPEN_BATCH_PREFIX:
-            rows.read_open_batch(value)
+            batch_rows.read_open_batch(value)
             self._batches.append((key, value))
         elif kind == rows.QUARANTINE_PREFIX:
             pass  # what is copied is made sound
@@ -200,10 +200,10 @@ class _Salvage:
             self._put(rows.LEASES, rows.lease_key(*lease), self._leases[lease])
         for key, value in self._batches:
             queue = rows.owner_of_state(key)
-            row = rows.read_open_batch(value)
+            row = batch_rows.read_open_batch(value)
             kept = [number for number in row.leases if (queue, number) in self._holding]
             if kept:
-                self._put(rows.STATE, key, rows.open_batch_row(row._replace(leases=kept)))
+                self._put(rows.STATE, key, batch_rows.open_batch_row(row._replace(leases=kept)))
 
     def _write_lanes(self) -> None:
         for (queue, number), lane in sorted(self._lanes.items()):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fila.core import key_rows, override, rows, version_rows
+from fila.core import batch_rows, key_rows, override, pause_rows, rows, version_rows
 from fila.core.entry import id_of
 from fila.core.load import load
 from fila.core.reader import Reader
@@ -129,11 +129,11 @@ class _Verification:
         elif kind == rows.LEDGER_PREFIX:
             self._ledger(rows.owner_of_state(key), rows.ledger_position(key), value)
         elif kind == rows.OPEN_BATCH_PREFIX:
-            batch = rows.read_open_batch(value)
-            name = rows.open_batch_name(key)
+            batch = batch_rows.read_open_batch(value)
+            name = batch_rows.open_batch_name(key)
             self._batches.append((rows.owner_of_state(key), name, batch.leases))
         elif kind == rows.PAUSE_PREFIX:
-            rows.read_pause(value)
+            pause_rows.read_pause(value)
         elif kind == rows.QUARANTINE_PREFIX:
             rows.read_quarantine(value)
         elif kind == rows.OVERRIDE_PREFIX:
