@@ -15,6 +15,7 @@ A damaged table file is left out of compactions from then on (`damaged_files.py`
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import zlib
 from collections.abc import Callable
@@ -77,7 +78,8 @@ class RocksStore:
         restoring: bool = False,
     ) -> None:
         self.path = str(path)
-        if not restoring and (Path(self.path) / RESTORING).exists():
+        # Where it may not be looked, opening the store says so.
+        if not restoring and os.path.exists(os.path.join(self.path, RESTORING)):
             raise StoreError(
                 f"{self.path} holds a backup that was not restored to its end, or is not sound; "
                 "empty the directory and restore again"
