@@ -28,7 +28,7 @@ from fila.core.verdict import FailureVerdict
 from fila.journal.recovery import gap_event
 from fila.spark.events import read_events
 from fila.spark.fairness import by_key, fairness, judged, summary
-from fila.spark.gaps import Gap, _rounds, gaps_of
+from fila.spark.gaps import Gap, _runs, gaps_of
 from fila.spark.tables.cells import WINDOW_US, cells
 from fila.spark.tables.known import presence_of
 from tests.core.turn import MS, SECOND, START, Turns
@@ -373,9 +373,9 @@ def with_a_row_missing() -> list[Event]:
 
 
 def test_what_keys_hold_is_known_after_a_round_of_snapshots_that_began_after_the_loss() -> None:
-    begun, ended = _rounds([10_000_000, 10_100_000, 10_400_000, 20_000_000, 20_200_000])
-    assert (begun, ended) == ([10_000_000, 20_000_000], [10_400_000, 20_200_000])
-    assert _rounds([]) == ([], [])
+    times = [10_000_000, 10_100_000, 10_400_000, 20_000_000, 20_200_000]
+    assert _runs(times) == [(10_000_000, 10_400_000), (20_000_000, 20_200_000)]
+    assert _runs([]) == []
 
 
 def test_rows_that_are_missing_without_a_word_are_noticed(told: dict[str, Told]) -> None:

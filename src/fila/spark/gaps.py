@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FOR_EVER_US: Final = (1 << 62) - 1
-_ROUND_US: Final = 500_000  # rows of one round of snapshots are not so far apart; rounds are
 _PAUSE_US: Final = 900_000  # between two snapshots there is a second at least
 
 
@@ -73,19 +72,6 @@ def _runs(times: list[int]) -> list[tuple[int, ...]]:
         else:
             runs.append((at_us, at_us))
     return runs
-
-
-def _rounds(taken: list[int]) -> tuple[list[int], list[int]]:
-    """When rounds of snapshots began and ended: a round of many keys takes several turns, and what
-    all keys hold is known when one is over that began after the loss."""
-    begun: list[int] = []
-    ended: list[int] = []
-    for at_us in taken:
-        if not ended or at_us - ended[-1] > _ROUND_US:
-            begun.append(at_us)
-            ended.append(at_us)
-        ended[-1] = at_us
-    return begun, ended
 
 
 def touched(spark: SparkSession, gaps: list[Gap], window_us: int) -> DataFrame:
