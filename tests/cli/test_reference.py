@@ -44,6 +44,10 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, ba
     fila("config", "set", "throttle.listed", "1,5")
     made = fila("auth", "create", "described", "--json").document["key_id"]
     fila("queue", "create", "died")
+    fila("queue", "create", "relisted", "--on-enqueue", SCRIPT)
+    fila("enqueue", "relisted", "--payload", "x")
+    changed = SCRIPT.replace("listed", "other")
+    fila("queue", "update", "relisted", "--on-enqueue", changed)
     dead = fila("enqueue", "died.dlq", "--payload", "x", "--json").document["id"]
     commands = {
         "backup create": (),
@@ -78,6 +82,7 @@ def test_the_fields_on_the_page_are_the_fields_that_are_printed(fila, broker, ba
         "queue inspect": ("listed",),
         "queue update": ("listed", "--max-attempts", "5"),
         "queue settings": ("listed",),
+        "queue reclassify": ("relisted",),
         "hooks status": ("listed",),
         "queue export": ("listed", "--config"),
         "apply": (str(declared),),

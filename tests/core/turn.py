@@ -102,6 +102,9 @@ class Decided:
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         return [self.on_enqueue_says] * len(bodies)
 
+    def undecided(self, queue: str) -> list[int]:
+        return []
+
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
     ) -> list[FailureVerdict]:
@@ -119,13 +122,14 @@ class Turns:
         now: int = START,
         first_id: int = 1,
         journal: bool = False,
+        policy: Decided | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.store = store or MemoryStore()
         self.now = now
         self.next_id = first_id
         self.journal = journal
-        self.policy = Decided()
+        self.policy = policy or Decided()
         self.machine: Machine = load(self.store, self.settings, now)
         self.machine.record_events(journal)
         self.driven = Turn(self.machine, self.policy, self, self)
@@ -197,7 +201,7 @@ class Turns:
         """Die, and come back from what the store holds, some time later."""
         now = self.now + after_ns
         store = self.store.crash()
-        return Turns(settings or self.settings, store, now, self.next_id, self.journal)
+        return Turns(settings or self.settings, store, now, self.next_id, self.journal, self.policy)
 
     # --- commands, each in a turn of its own
 

@@ -127,6 +127,10 @@ class Talker(Protocol):
 
     def overrides(self, queue: str) -> list[dict[str, Any]]: ...
 
+    def reclassify(self, queue: str) -> dict[str, Any]: ...
+
+    def reclassification(self, queue: str) -> dict[str, Any]: ...
+
     def pause_queue(self, queue: str, reason: str = "") -> None: ...
 
     def resume_queue(self, queue: str) -> None: ...
@@ -298,6 +302,18 @@ class FibpTalker(_Closing):
         with fibp_faults():
             found = self.peer.request(bodies.ListOverrides(queue), bodies.ListOverridesResult)
             document: list[dict[str, Any]] = json.loads(found.document)
+            return document
+
+    def reclassify(self, queue: str) -> dict[str, Any]:
+        with fibp_faults():
+            found = self.peer.request(bodies.Reclassify(queue), bodies.ReclassifyResult)
+            document: dict[str, Any] = json.loads(found.document)
+            return document
+
+    def reclassification(self, queue: str) -> dict[str, Any]:
+        with fibp_faults():
+            found = self.peer.request(bodies.GetReclassify(queue), bodies.GetReclassifyResult)
+            document: dict[str, Any] = json.loads(found.document)
             return document
 
     def pause_queue(self, queue: str, reason: str = "") -> None:
@@ -513,6 +529,18 @@ class GrpcTalker(_Closing):
         with grpc_faults():
             found = self.client.call("ListOverrides", admin_pb2.ListOverridesRequest(queue=queue))
             document: list[dict[str, Any]] = json.loads(found.document)
+            return document
+
+    def reclassify(self, queue: str) -> dict[str, Any]:
+        with grpc_faults():
+            found = self.client.call("Reclassify", admin_pb2.ReclassifyRequest(queue=queue))
+            document: dict[str, Any] = json.loads(found.document)
+            return document
+
+    def reclassification(self, queue: str) -> dict[str, Any]:
+        with grpc_faults():
+            found = self.client.call("GetReclassify", admin_pb2.GetReclassifyRequest(queue=queue))
+            document: dict[str, Any] = json.loads(found.document)
             return document
 
     def pause_queue(self, queue: str, reason: str = "") -> None:

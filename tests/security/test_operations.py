@@ -22,6 +22,7 @@ from tests.grpc.talkers import Fault, GrpcTalker, Talker
 from tests.security.conftest import TALKERS, Key
 
 NO_ADMIN = "key does not have admin permission"
+PLACE = "function on_enqueue() return {} end"
 GIVE_UP = 'function on_failure() return { action = "dlq" } end'
 
 
@@ -126,6 +127,18 @@ OPERATIONS: dict[str, Operation] = {
         "admin",
         "{queue}",
         lambda found: found == [],
+    ),
+    "Reclassify": Operation(
+        lambda talker, world: talker.reclassify(f"{world.queue}-hooked"),
+        "admin",
+        "{queue}-hooked",
+        lambda found: found["state"] == "running",
+    ),
+    "GetReclassify": Operation(
+        lambda talker, world: talker.reclassification(world.queue),
+        "admin",
+        "{queue}",
+        lambda found: found["state"] == "none",
     ),
     "PauseQueue": Operation(
         lambda talker, world: talker.pause_queue(world.queue, "why"), "admin", "{queue}"
@@ -296,6 +309,7 @@ def _browsed_and_closed(talker: Talker, queue: str) -> Any:
 def world(root: Talker, key: Callable[..., Key], queue: str) -> Iterator[World]:
     """A queue with two messages, two more that are leased (one in a batch), and a dead letter."""
     root.create_queue(queue, on_failure=GIVE_UP)
+    root.create_queue(f"{queue}-hooked", PLACE)
     ids = root.enqueue(queue, b"dead", b"leased", headers={})
     stream = root.consume(queue, prefetch=2)
     stream.take(2)

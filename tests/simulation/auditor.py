@@ -20,6 +20,7 @@ from . import (
     fair,
     moves,
     overrides,
+    reclassify,
 )
 from .books import Books
 from .jobs import Jobs
@@ -177,10 +178,14 @@ class Auditor(Books):
                 wake_ns = now
             for queue in self.queues.values():
                 queue.shared = {}  # who waits for a token was not looked at to the end
-        elif self.jobs.under_way() or commands.returning(self) is not None:
+        elif (
+            self.jobs.under_way()
+            or commands.returning(self) is not None
+            or reclassify.under_way(self)
+        ):
             wake_ns = now
         elif 0 < turn.deadline_ns <= now and not (
-            self.jobs.some_left() or self._woken(wake_ns) or self._loading()
+            self.jobs.some_left() or self._woken(wake_ns) or self._loading() or turn.lingering
         ):
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:

@@ -66,6 +66,7 @@ class Books:
         message.ready_ns = self.now + delay_ms * MS
         message.timed = delay_ms > 0
         message.handed_back = False
+        message.retry_known = True
         if message.timed:
             self.wait_until(message.ready_ns, message.serial, lane)
         self.put(message)
@@ -92,10 +93,34 @@ class Books:
         waits.stored(message, self.now, self.tokens, not self.cut_short)
         self.refresh(lane)
 
+    def move(self, message: Message, lane: Lane, stamp: int) -> None:
+        """It waits on in another lane, among those it finds there by age."""
+        key = lane.key
+        key.changes += 1
+        lane.removals += 1  # whoever headed it may not do so any more
+        lane.mixed = True
+        message.lane = lane
+        message.handed_back = False
+        if message.timed:
+            message.retry_known = message.ready_ns == stamp
+            message.ready_ns = stamp
+            if stamp > self.now:
+                self.serial += 1
+                heapq.heappush(self.timers, (stamp, self.serial, lane))
+        lane.put(message)
+        message.known = False
+        message.moved = True
+        if key.pending == 0:
+            key.queue.keys_pending += 1
+        key.pending += 1
+        key.queue.pending += 1
+        self.refresh(lane)
+
     def remove(self, message: Message) -> None:
         """Take a pending message out of its lane."""
         lane = message.lane
         key = lane.key
+        message.unjudged = False
         lane.remove(message)
         key.changes += 1
         key.pending -= 1

@@ -9,9 +9,11 @@ from fila.core import rejection
 from fila.core.applies import Reply
 from fila.core.command import (
     Ack,
+    BeginReclassify,
     Consume,
     CreateQueue,
     DeleteQueue,
+    EndReclassify,
     Enqueue,
     EnqueueKeyed,
     Expire,
@@ -35,7 +37,7 @@ from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import ages, batches, events, extensions, moves, overrides, pauses, updates
+from . import ages, batches, events, extensions, moves, overrides, pauses, reclassify, updates
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -500,5 +502,7 @@ _FOLLOW: dict[type, Callable[[Books, Any, Reply, object], None]] = {
     Release: _release,
     SetConfig: _set_config,
     SetOverride: overrides.set_override,
+    BeginReclassify: reclassify.begin,
+    EndReclassify: reclassify.end,
     UpdateQueue: updates.update_queue,
 }

@@ -79,7 +79,7 @@ def follow(books: Books, delivery: Delivery) -> None:
             late = now - message.expires_ns
             raise Violation(ages.PROMISE, f"{_short(message)} is delivered {late} ns late")
         earlier = lane.before(message, now)
-        if earlier is not None:
+        if earlier is not None and not lane.mixed:
             raise Violation("lane order", f"{_short(message)} goes before {_short(earlier)}")
         if len(key.lanes) > 1 and not queue.apart:
             _check_oldest_lane(books, message)
@@ -126,7 +126,10 @@ def _delivered_message(books: Books, queue: Queue, id: bytes) -> Message:
 
 def _check_oldest_lane(books: Books, message: Message) -> None:
     """Among the lanes of a key that surely may go, the oldest message goes first."""
-    for lane in message.lane.key.lanes.values():
+    lanes = message.lane.key.lanes.values()
+    if any(lane.mixed for lane in lanes):
+        return
+    for lane in lanes:
         # Where messages cost their bytes, a key that pays may wait at a bucket that has tokens.
         waits = lane.key.queue.by_bytes and lane.may_park
         if lane.sure and lane is not message.lane and not waits:

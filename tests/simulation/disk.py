@@ -11,7 +11,7 @@ from fila.core.queue import Queue
 from fila.core.state import State
 from fila.storage.memory import MemoryStore
 
-from . import ages, groups, overrides, updates
+from . import ages, groups, overrides, reclassify, updates
 from .auditor import Auditor
 from .tokens import TOLERANCE
 from .turn import Violation
@@ -54,6 +54,7 @@ def check_store(auditor: Auditor, machine: Machine, store: MemoryStore) -> None:
     updates.check_stored(auditor, store, numbers)
     ages.check_stored(auditor, store)
     overrides.check_stored(auditor, store, numbers)
+    reclassify.check_stored(auditor, store, numbers)
     leases = set()
     for key, value in store.scan(rows.LEASES, b"", b"\xff", _ALL, _ALL):
         row = rows.read_lease(value)
@@ -197,6 +198,7 @@ def _numbers(queue: Queue) -> tuple[object, ...]:
         lease_numbers(queue),
         queue.pause,
         queue.key_pauses,
+        queue.course,
         {name: one.terms for name, one in queue.overrides.items()},
         {name: (one.rate, one.burst) for name, one in queue.key_buckets.items()},
         {one.name: batch_numbers(one)[1:] for one in queue.lease_batches.values() if one.leases},

@@ -19,6 +19,7 @@ from fila.core.effect import (
     EVENT_PARKED,
     EVENT_QUEUE_CREATED,
     EVENT_QUEUE_DELETED,
+    EVENT_RECLASSIFIED,
     EVENT_REDRIVEN,
     EVENT_RELEASED,
     EVENT_REQUEUED,
@@ -135,7 +136,7 @@ def expect(
     if kind == EVENT_ACKED:
         return
     # What a reader takes its key's weight from says that, even where an override holds.
-    weighs = kind in (EVENT_ENQUEUED, EVENT_DEAD_LETTERED, EVENT_REDRIVEN)
+    weighs = kind in (EVENT_ENQUEUED, EVENT_DEAD_LETTERED, EVENT_REDRIVEN, EVENT_RECLASSIFIED)
     weight = key.weight if weighs else message.weight
     _same(
         kind,

@@ -12,6 +12,7 @@ from .busy_faults import BUSY_FAULTS
 from .cost_faults import COST_FAULTS
 from .override_faults import OVERRIDE_FAULTS
 from .planting import COMPILED, Fault, fault, planted
+from .reclassify_faults import RECLASSIFY_FAULTS
 from .run import Outcome, run_seed
 from .turn_faults import TURN_FAULTS
 
@@ -635,4 +636,5 @@ FAULTS = [
     *AGE_FAULTS,
     *BUSY_FAULTS,
     *OVERRIDE_FAULTS,
+    *RECLASSIFY_FAULTS,
 ]

@@ -28,6 +28,9 @@ class DrawnHooks:
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         return [self._workload.assignment() for _ in bodies]
 
+    def undecided(self, queue: str) -> list[int]:
+        return [0] if self._workload.rng.random() < 0.1 else []
+
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
     ) -> list[FailureVerdict]:

@@ -16,7 +16,7 @@ from fila.core.command import Age, Expire, ExpireBatch, Purge, Redrive, Release
 from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 
-from . import ages, batches, commands, extensions, pauses
+from . import ages, batches, commands, extensions, pauses, reclassify
 from .books import Books
 from .model import Queue
 from .turn import AskPurge, AskRedrive, Hooked, Record, Violation, same
@@ -124,6 +124,7 @@ class Jobs:
         self._age(books, own)
         self.returning_left = commands.returning(books) is not None
         answers = self._step(books, own)
+        reclassify.follow(books, own)
         if own:
             raise Violation("order of a turn", f"{own[0].command} is not what comes next")
         same("calls of failure hooks", list(hooked), [])

@@ -46,9 +46,11 @@ class Message:
         "known",
         "lane",
         "lease",
+        "moved",
         "paused_then",
         "ready_ns",
         "removals_then",
+        "retry_known",
         "sent",
         "serial",
         "since_ns",
@@ -56,6 +58,7 @@ class Message:
         "timed",
         "token_ns",
         "token_then",
+        "unjudged",
         "weight",
     )
 
@@ -74,6 +77,9 @@ class Message:
         self.ready_ns = 0
         self.timed = False
         self.handed_back = False  # a leaving consumer gave it back
+        self.unjudged = False  # it waits for a reclassification
+        self.moved = False  # it waited elsewhere before
+        self.retry_known = True  # unless it moved to another place when its delay was over
         # What is known about its wait; see waits.py.
         self.known = True
         self.stall_then = -1
@@ -92,6 +98,7 @@ class Lane:
         "leased",
         "limits",
         "line",
+        "mixed",
         "ready",
         "removals",
         "sure",
@@ -106,6 +113,7 @@ class Lane:
         self.line: list[Message] = []
         self.timed: list[Message] = []
         self.leased = 0
+        self.mixed = False  # messages moved here: their order is not known from outside
         self.removals = 0  # how often a pending message was taken out
         self.ready = False  # holds a message that is not waiting for its time
         self.sure = False  # and surely takes part in its key's turns; see fair.py
@@ -368,6 +376,7 @@ class Queue:
         "paused_since",
         "pending",
         "ready_lanes",
+        "reclassifying",
         "ring",
         "settings",
         "shared",
@@ -425,6 +434,7 @@ class Queue:
         self.paused = False
         self.paused_ns = 0
         self.paused_since = 0
+        self.reclassifying = False
         self.benched: dict[Consumer, None] = {}  # while it is paused: those with credit
         self.had_credit = False  # some consumer had credit at some point of this turn
         self.counted = dict.fromkeys(COUNTED, 0)  # since the broker started

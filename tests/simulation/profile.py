@@ -49,6 +49,7 @@ class Profile:
         self.ages = (0.0, 0.0, 0.1, 0.0, 0.6)[self.turns // 2 % 5]  # share of messages that expire
         # How often an operator says something of a key.
         self.overrides = (0.0, 0.0, 0.02, 0.1)[self.turns % 4]
+        self.reclassified = (0.0, 0.04, 0.0, 0.1, 0.0)[(self.turns // 2) % 5]
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         # Queues where messages cost their bytes.
@@ -133,6 +134,7 @@ def settings(rng: Random) -> Settings:
         hand_back_messages=found.page_messages,
         bucket_lanes={1: 100}.get(found.idle_lanes, found.bucket_lanes),
         redrive_pages={1: 1, 2: 4}.get(found.head_messages, found.redrive_pages),
+        reclassify_messages={1: 1, 3: 2, 10: 5}.get(found.delivery_messages, 96),
         job_work={1: 1, 4: 8}.get(found.redrive_messages, found.job_work),
         quantum_bytes={1: 20, 2: 64, 8: 300}.get(found.window_messages, 1_000),
         age_messages={1: 2, 3: 12}.get(found.expire_messages, found.age_messages),

@@ -77,6 +77,7 @@ class Record:
         "ended",
         "events",
         "hooked",
+        "lingering",
         "more",
         "now_ns",
         "own",
@@ -89,6 +90,7 @@ class Record:
         self.now_ns = now_ns
         self.steps: list[Step] = []  # what clients asked, in their order
         self.own: list[Applied] = []  # what the turn did by itself, in its order
+        self.lingering = False  # a reclassification has yet to see that its queue is gone
         self.hooked: list[Hooked] = []  # calls of failure hooks
         self.answers: list[tuple[int, int]] | None = None  # jobs that ended; None: not let go
         self.deliveries: list[Delivery] = []

@@ -14,7 +14,7 @@ from fila.core.rows import STATE
 from fila.core.version_rows import read_version, version_number
 from fila.storage.memory import MemoryStore
 
-from . import events, pauses
+from . import events, pauses, reclassify
 from .books import Books
 from .model import MS, Queue
 from .turn import Violation, same
@@ -101,6 +101,9 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     if settings == present(queue, books):
         same("reply to UpdateQueue", reply, version)
         return
+    if queue.reclassifying:
+        books.met["queue updated while it was reclassified"] += 1
+        reclassify.begin_again(queue)
     books.met["queue updated"] += 1
     books.met["queue updated while it held leases"] += bool(queue.leases)
     same("reply to UpdateQueue", reply, version + 1)

@@ -33,6 +33,7 @@ def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
     lane = message.lane
     key = lane.key
     message.known = True
+    message.moved = False
     message.token_ns = 0
     message.headed = False
     if message.timed and message.ready_ns > message.since_ns:
@@ -71,9 +72,9 @@ def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
     if sum(waits) != now - message.since_ns:
         _fail(message, waits, now, f"the parts do not add up to {now - message.since_ns}")
     delayed = message.timed and message.ready_ns > message.since_ns
-    if retry != (message.ready_ns - message.since_ns if delayed else 0):
+    if message.retry_known and retry != (message.ready_ns - message.since_ns if delayed else 0):
         _fail(message, waits, now, f"its delay was {message.ready_ns - message.since_ns}")
-    if throttled and not lane.may_park:
+    if throttled and not (lane.may_park or message.moved):
         _fail(message, waits, now, "it has no throttle keys")
     if not message.known or message.stall_then < 0:
         return

@@ -37,6 +37,7 @@ from .batch_readers import BatchReaders
 from .clients import Client, Clients
 from .overrides import Overrides
 from .profile import Profile
+from .reclassify import Reclassifies
 from .updates import Updates
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Workload:
         self.ages = Ages(profile.ages, profile.turns)
         self.updates = Updates(profile.updates, profile.turns)
         self.overrides = Overrides(profile.overrides, profile.turns)
+        self.reclassifies = Reclassifies(profile.reclassified, profile.turns)
         self.enqueued = 0
 
     def open(self, world: World) -> None:
@@ -109,6 +111,8 @@ class Workload:
             actions.append(lambda: self.updates.ask(world, self.profile.queues))
         if self.ages.wanted():
             actions.append(lambda: self.ages.ask(world, self.profile.queues))
+        if self.reclassifies.wanted():
+            actions.append(lambda: self.reclassifies.ask(world, self.profile.queues))
         if self.overrides.wanted():
             asked = self.profile
             actions.append(lambda: self.overrides.ask(world, asked.queues, asked.keys))

@@ -149,6 +149,17 @@ class World:
         names = [*state.queues, *state.unloaded]
         return next(name for name in names if family_of(name) == family)
 
+    def reclassify(self, queue: str, cancel: bool) -> None:
+        """What the turn is told of it are commands, like those of others."""
+        before = len(self.own)
+        if cancel:
+            self.turn.reclassify.cancel(queue, "ops")
+        else:
+            self.turn.reclassify.begin(queue, 0, "ops", dry_run=False)
+        for command, reply in self.own[before:]:
+            self.record.steps.append(Step(command, reply))
+        del self.own[before:]
+
     def _next_job(self) -> int:
         self.jobs += 1
         return self.jobs
@@ -176,6 +187,7 @@ class World:
             ask()
             self._move_syncs(may_die)
             redriving = any(turn.redriving(name) for name in self.machine.state.queues)
+            redriving = redriving or bool(turn.reclassify.jobs)
             turn.end()
             self._move_syncs(may_die)
             apart = self.damage.after_turn(self.machine, self.store)
@@ -203,6 +215,10 @@ class World:
         broker dies before that."""
         record = self.record
         record.own = self.own
+        record.lingering = any(
+            self.machine.state.queues.get(one.queue.name) is not one.queue
+            for one in self.turn.reclassify.jobs
+        )
         record.hooked = self.hooks.take_calls()
         turn = self.turn
         record.close(effects, turn.more, turn.waits_for_commit, turn.due_ns())
@@ -430,6 +446,12 @@ class World:
             if not any(client.held for client in self.clients.alive.values()):
                 self.clock_ns = max(self.turn.due_ns(), self.clock_ns)
             self._turn(self._answer_all, may_die=False)
+        for _ in range(DRAIN_TURNS_MAX):
+            if not self.turn.reclassify.jobs:
+                break
+            self._turn(lambda: None, may_die=False)
+        else:
+            raise Violation("reclassify", "it does not end")
         self._check_all()
         if self.auditor.messages:
             raise Violation("nothing is lost", f"{len(self.auditor.messages)} never drain")

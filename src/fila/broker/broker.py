@@ -44,6 +44,7 @@ from fila.core.effect import BatchLeased
 from fila.core.jobs import Done
 from fila.core.machine import Machine
 from fila.core.reader import StoreDamagedError
+from fila.core.reclassify_job import Document
 from fila.core.rejection import Rejection
 from fila.core.turn import Committer
 from fila.core.verdict import Assignment
@@ -374,6 +375,18 @@ class Broker(Turns):
 
     def resume_key(self, queue: str, key: bytes, who: str) -> Rejection | None:
         return self._steer(ResumeKey(queue, key, who))
+
+    def reclassify(self, queue: str, rate: int, who: str, dry_run: bool) -> Document | Rejection:
+        """Begin to judge what waits again; how that stands."""
+        self.begin()
+        return self._turn.reclassify.begin(queue, rate, who, dry_run)
+
+    def cancel_reclassify(self, queue: str, who: str) -> Document | Rejection:
+        self.begin()
+        return self._turn.reclassify.cancel(queue, who)
+
+    def reclassification(self, queue: str) -> Document | Rejection:
+        return self._turn.reclassify.told(queue)
 
     def set_override(self, command: SetOverride) -> Rejection | None:
         return self._steer(command)

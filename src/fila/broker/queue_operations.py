@@ -223,6 +223,24 @@ def _overrides(
     return b.ListOverridesResult(OK, b"[" + b",".join(told) + b"]")
 
 
+def reclassify(session: Session, request: b.Reclassify) -> b.ReclassifyResult | Rejection:
+    who = session.identity.label
+    if request.cancel:
+        found = session.broker.cancel_reclassify(request.queue, who)
+    else:
+        found = session.broker.reclassify(request.queue, request.rate, who, request.dry_run)
+    if isinstance(found, Rejection):
+        return found
+    return b.ReclassifyResult(OK, explaining.as_json(found))
+
+
+def get_reclassify(session: Session, request: b.GetReclassify) -> b.GetReclassifyResult | Rejection:
+    found = session.broker.reclassification(request.queue)
+    if isinstance(found, Rejection):
+        return found
+    return b.GetReclassifyResult(OK, explaining.as_json(found))
+
+
 def redrive(session: Session, request: b.Redrive, done: Done) -> Rejection | None:
     def moved(count: int | Rejection) -> None:
         done(count if isinstance(count, Rejection) else b.RedriveResult(OK, count))
@@ -261,6 +279,8 @@ AT_ONCE: Final[dict[Any, Callable[[Session, Any], Any]]] = {
     b.ResumeKey: resume_key,
     b.SetOverride: set_override,
     b.ListOverrides: list_overrides,
+    b.Reclassify: reclassify,
+    b.GetReclassify: get_reclassify,
     b.GetLimits: get_limits,
 }
 LATER: Final[dict[Any, Callable[[Session, Any, Done], Rejection | None]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fila.cli import connection, pause_purge, peek, queue_update, standing, stats
+from fila.cli import connection, pause_purge, peek, queue_update, reclassify, standing, stats
 from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import count_of, note, say, say_json, shown
@@ -76,6 +76,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_room_options(create)
 
     queue_update.add_parsers(inner)
+    reclassify.add_parser(inner)
 
     delete = command(
         inner,
@@ -114,6 +115,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.verb in pause_purge.VERBS:
         return pause_purge.run(args)
+    if args.verb == "reclassify":
+        return reclassify.run(args)
     if args.verb in queue_update.VERBS:
         return queue_update.run(args)
     if args.verb == "create":

@@ -253,6 +253,22 @@ def list_overrides(queue: str) -> Call[list[dict[str, Any]]]:
     return call_of(b.ListOverrides(queue), parse)
 
 
+def reclassify(queue: str, rate: int, dry_run: bool, cancel: bool) -> Call[dict[str, Any]]:
+    def parse(reply: b.ReclassifyResult) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(reply.document)
+        return found
+
+    return call_of(b.Reclassify(queue, rate, dry_run, cancel), parse)
+
+
+def get_reclassify(queue: str) -> Call[dict[str, Any]]:
+    def parse(reply: b.GetReclassifyResult) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(reply.document)
+        return found
+
+    return call_of(b.GetReclassify(queue), parse)
+
+
 def purge(queue: str, key: str | None) -> Call[int]:
     return call_of(b.Purge(queue, key), lambda r: int(r.purged))
 

@@ -25,9 +25,11 @@ Reply = (
 class Applies:
     """The machine, and the turn in front of it."""
 
-    # What is replied: a code for each message,
+    # What is replied: a code, or a stamp, for each message,
     @overload
-    def apply(self, command: c.Ack | c.Nack | c.Release | c.Extend) -> list[int] | Rejection: ...
+    def apply(
+        self, command: c.Ack | c.Nack | c.Release | c.Extend | c.Reclassify
+    ) -> list[int] | Rejection: ...
 
     # an id for each message, and whether its idempotency key was known already,
     @overload
@@ -46,6 +48,8 @@ class Applies:
     def apply(
         self,
         command: c.Age
+        | c.BeginReclassify
+        | c.EndReclassify
         | c.Expire
         | c.ExpireBatch
         | c.HandBack

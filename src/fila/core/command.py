@@ -270,6 +270,29 @@ class SetOverride(NamedTuple):
     who: str = ""
 
 
+class BeginReclassify(NamedTuple):
+    """Let what waits be judged again, so many messages per second (0: as turns allow)."""
+
+    queue: str
+    rate: int = 0
+    who: str = ""
+
+
+class Reclassify(NamedTuple):
+    """A step: messages of some lanes, with what the hook says of each now; None: nothing. `after`
+    is the place of the one that was looked at last."""
+
+    queue: str
+    parts: list[tuple[tuple[bytes, tuple[bytes, ...]], list[Entry], list[Assignment | None]]]
+    after: bytes
+
+
+class EndReclassify(NamedTuple):
+    queue: str
+    done: bool = False  # else it is cancelled
+    who: str = ""
+
+
 class Purge(NamedTuple):
     """Drop what is pending in these lanes, which `purgeable` named; what is leased stays."""
 
@@ -310,5 +333,8 @@ Command = (
     | PauseKey
     | ResumeKey
     | SetOverride
+    | BeginReclassify
+    | Reclassify
+    | EndReclassify
     | Purge
 )

@@ -107,6 +107,20 @@ def waiting_anew(
     return (*entry[:SINCE_NS], since_ns, stall_ns, throttled_ns, entry[BODY], busy_ns, held_ns)
 
 
+def with_weight(entry: Entry, weight: int) -> Entry:
+    return (*entry[:WEIGHT], weight, *entry[ENQUEUED_NS:])
+
+
+def moved_to(
+    entry: Entry, key: bytes, stamp: int, weight: int, throttled_ns: int, held_ns: int
+) -> Entry:
+    """The same message in another lane, where it goes on waiting."""
+    return (
+        key, stamp, entry[ATTEMPTS], weight, entry[ENQUEUED_NS], entry[SINCE_NS], entry[STALL_NS],
+        throttled_ns, entry[BODY], entry[BUSY_NS], held_ns,
+    )  # fmt: skip
+
+
 # --- the key of a message
 
 

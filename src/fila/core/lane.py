@@ -212,7 +212,7 @@ class Lane(Sleeper):
                 break
             gone = window.pop()
             self.window_bytes -= entry_bytes(gone)
-            if gone[SINCE_NS] >= fresh_ns:
+            if gone[SINCE_NS] >= fresh_ns or gone[KEY] in fresh:
                 # Of this very turn: the store cannot give it back before the commit.
                 self._leave_out(gone)
         if gone is not None:
@@ -312,7 +312,7 @@ class Lane(Sleeper):
                 if window and entry[KEY] > self.delivered:
                     self._end_window(entry)
                     for one in entries[at:]:
-                        if one[SINCE_NS] >= fresh_ns:
+                        if one[SINCE_NS] >= fresh_ns or one[KEY] in fresh:
                             self._leave_out(one)
                     break
                 if entry[SINCE_NS] >= fresh_ns:

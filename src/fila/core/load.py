@@ -20,6 +20,7 @@ from fila.core import (
     overriding,
     pausing,
     quarantining,
+    reclassify,
     rows,
     throttle,
     ttl,
@@ -190,6 +191,7 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
         queue.stalled_since = queue.loaded_ns = state.now
         pausing.load_pauses(state, queue)
         overriding.load_overrides(state, queue)
+        reclassify.load_course(state, queue)
         _load_lanes(state, queue, lanes)
     _load_ledger(group, lanes, ledger)
     for queue in group.queues:

@@ -24,6 +24,7 @@ from fila.core import (
     pausing,
     purging,
     quarantining,
+    reclassify,
     redrive,
     settlement,
     unloading,
@@ -77,6 +78,9 @@ _ON_QUEUE: Final[dict[type[Command], Callable[[State, Queue, Any], Reply]]] = {
     c.ResumeKey: pausing.resume_key,
     c.Purge: purging.purge,
     c.SetOverride: overriding.set_override,
+    c.BeginReclassify: reclassify.begin,
+    c.Reclassify: reclassify.step,
+    c.EndReclassify: reclassify.end,
     c.UpdateQueue: versions.update_queue,
 }
 # Those about the catalogue, which look queues up themselves or need none.

@@ -163,6 +163,47 @@ def remove_head(state: State, lane: Lane) -> Entry:
     return entry
 
 
+def take_out(state: State, lane: Lane, entries: list[Entry]) -> None:
+    """Take pending messages, wherever they stand in their lane, out of it. Their rows are to be
+    deleted with this turn: until then no page may bring them back."""
+    gone = {entry[KEY] for entry in entries}
+    state.taken.update(dict.fromkeys(gone))
+    state.times.not_before_ns = state.now + 1  # the store shows them until the commit
+    window = lane.window
+    head = window[0][KEY] if window else lane.horizon
+    if window:
+        kept = deque([entry for entry in window if entry[KEY] not in gone])
+        if len(kept) < len(window):
+            size = sum([entry_bytes(entry) for entry in kept])
+            state.windows.bytes -= lane.window_bytes - size
+            lane.window_bytes = size
+            lane.window = kept or NO_WINDOW
+    if lane.unflushed:
+        lane.unflushed = [entry for entry in lane.unflushed if entry[KEY] not in gone] or None
+    key = lane.key
+    queue = lane.queue
+    for entry in entries:
+        if lane.later is not None and had_delay(entry):
+            lane.later.remove(entry[STAMP])
+        if queue.aging is not None:
+            expiries.waits_no_more(state, queue, entry)
+    lane.pending -= len(entries)
+    key.pending -= len(entries)
+    queue.pending -= len(entries)
+    if key.pending == 0:
+        queue.keys_pending -= 1
+    state.touch(lane)
+    if lane.pending == 0:
+        lane.horizon = b""  # nothing is behind it
+    fill_window(state, lane, state.settings.head_messages)
+    if not lane.window:
+        make_unready(state, lane, LANE_EMPTY)
+        if lane.leased == 0:
+            state.rest(lane)
+    elif lane.window[0][KEY] != head:
+        new_head(state, lane)
+
+
 def complete(state: State, entry: Entry) -> Entry:
     """The entry with its body, which the store has where the window does not."""
     if entry[BODY]:

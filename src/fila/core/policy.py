@@ -30,6 +30,10 @@ class Policy(Protocol):
 
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]: ...
 
+    def undecided(self, queue: str) -> list[int]:
+        """Of the last call of `on_enqueue`: which got what fail mode says."""
+        ...
+
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
     ) -> list[FailureVerdict]: ...
@@ -47,6 +51,9 @@ class Defaults:
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         return [DEFAULT_ASSIGNMENT] * len(bodies)
 
+    def undecided(self, queue: str) -> list[int]:
+        return []
+
     def on_failure(
         self, queue: str, items: Sequence[FailedItem], now_ns: int
     ) -> list[FailureVerdict]:
@@ -63,6 +70,18 @@ def assign(policy: Policy, queue: str, bodies: list[bytes], now_ns: int) -> list
     if policy.has_on_enqueue(queue):
         return policy.on_enqueue(queue, bodies, now_ns)
     return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+
+def assign_again(
+    policy: Policy, queue: str, bodies: list[bytes], now_ns: int
+) -> list[Assignment | None]:
+    """Where each message would stand now; None where the hook has no verdict of its own."""
+    found: list[Assignment | None] = []
+    if bodies:
+        found += policy.on_enqueue(queue, bodies, now_ns)
+        for at in policy.undecided(queue):
+            found[at] = None
+    return found
 
 
 def judge(

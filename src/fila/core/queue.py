@@ -13,6 +13,7 @@ from fila.core.lane import Windowed
 from fila.core.meter import QueueMeter
 from fila.core.override import Override
 from fila.core.pause import Pause, Pauses
+from fila.core.reclassify_rows import Course
 from fila.core.rejection import Rejection
 from fila.core.row_batch import Op
 from fila.core.rows import QueueRow
@@ -124,6 +125,7 @@ class Queue(Sleeper):
         "connections",
         "consumers",
         "counters",
+        "course",
         "created_ns",
         "departed",
         "drops_expired",
@@ -220,6 +222,7 @@ class Queue(Sleeper):
         self.key_pauses: dict[bytes, Pause] = {}  # also of keys that have no messages
         self.overrides: dict[bytes, Override] = {}  # also of keys that have no messages
         self.key_buckets: dict[bytes, Bucket] = {}  # of those of them that limit the rate
+        self.course: Course | None = None  # while what waits is judged again
         self.pauses: Pauses | None = None  # what is over, for the wait splits; None: nothing
 
     def stall_at(self, now: int) -> int:

@@ -17,6 +17,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               'p' · queue u32 · u8 1 · fairness key        → pause record of a key
               'q' · group u32                              → quarantine record
               't' · queue u32 · expires_ms u64 · …         (`aging_rows.py`)
+              'r' · queue u32                              (`reclassify_rows.py`)
               'v' · queue u32 · version u32                (`version_rows.py`)
     idempotency                                            (`key_rows.py`)
     auth      API keys and ACLs (unreachable from config and hooks)
@@ -85,6 +86,7 @@ OPEN_BATCH_PREFIX: Final = b"o"
 PAUSE_PREFIX: Final = b"p"
 QUARANTINE_PREFIX: Final = b"q"
 AGING_PREFIX: Final = b"t"
+RECLASSIFY_PREFIX: Final = b"r"
 VERSION_PREFIX: Final = b"v"
 # Rows of the state family that belong to a queue, whose number follows.
 QUEUE_PREFIXES: Final = (
@@ -93,6 +95,7 @@ QUEUE_PREFIXES: Final = (
     OPEN_BATCH_PREFIX,
     PAUSE_PREFIX,
     AGING_PREFIX,
+    RECLASSIFY_PREFIX,
     VERSION_PREFIX,
     SHOWN_PREFIX,
 )

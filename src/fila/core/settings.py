@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     expire_messages: int = 512  # of leases that end in one turn, and as many of lease batches
     job_work: int = 512  # of all jobs in one turn: lanes emptied, messages moved count four times
     redrive_messages: int = 128  # messages one redrive step moves
+    reclassify_messages: int = 96  # messages one step of a reclassification asks the hook about
     job_lanes: int = 4_096  # lanes a job looks at in one step, before its first
     redrive_pages: int = 32  # lanes that have to be read for one step
     name_bytes_max: int = 255

@@ -3,8 +3,8 @@
     begin(now)   time passes
     commands     each is applied when it comes, in the order they came
     end()        leases that were let go are handed back, those that ran out end, messages that
-                 are expired go, redrives and purges take a step, one delivery pass, one commit;
-                 what all of it justifies leaves when the committer calls it safe
+                 are expired go, redrives, purges and reclassifications take a step, one delivery
+                 pass, one commit; what all of it justifies leaves when the committer calls it safe
 
 Commands come before expiries: as long as a lease has not been ended, its holder may settle it,
 however late (docs/decisions/019-commands-before-expiries.md).
@@ -29,6 +29,7 @@ from fila.core.load import load_group
 from fila.core.machine import Machine
 from fila.core.policy import Judged, Policy
 from fila.core.reader import StoreDamagedError
+from fila.core.reclassify_job import Reclassifications
 from fila.core.rejection import Rejection
 from fila.core.remains import take_apart
 from fila.core.row_batch import RowBatch
@@ -79,6 +80,7 @@ class Turn(Applies):
         self._committer = committer
         self._outlet = outlet
         self._jobs = Jobs(machine, policy, self)
+        self.reclassify = Reclassifications(machine, policy, self)
         self.work = machine.state.work  # what requests have done in this turn
         self._calls: list[Call] = []
         self._stored = True
@@ -126,6 +128,8 @@ class Turn(Applies):
             self._age()
         if self._jobs.under_way:
             self._calls += self._jobs.step()
+        if self.reclassify.jobs:
+            self.reclassify.step()
         delivered_bytes = 0
         if self._leaving_bytes < state.settings.leaving_bytes:
             self.more = machine.deliver()
@@ -158,7 +162,11 @@ class Turn(Applies):
         """When a turn is due by itself, in ns: up to the present for at once, 0 for never."""
         if self._jobs.under_way:
             return self.machine.state.now
-        return self.machine.next_deadline(delivers=not self.waits_for_commit)
+        due_ns = self.machine.next_deadline(delivers=not self.waits_for_commit)
+        if self.reclassify.jobs:
+            step_ns = self.reclassify.due_ns()
+            return min(due_ns, step_ns) if due_ns else step_ns
+        return due_ns
 
     def _let_go(self, leaving: Call, delivered_bytes: int) -> None:
         if not self._stored:
@@ -212,6 +220,7 @@ class Turn(Applies):
         """Take up a log group that was unloaded: its queues are served from now on. What fell due
         meanwhile does so with the next turn, which is due at once."""
         load_group(self.machine.state, number)
+        self.reclassify.take_up()
 
     # --- leases that are handed back, or ran out: so many messages per turn, the rest with the next
 

@@ -127,6 +127,9 @@ class Hooks(Protocol):
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         """Where each message of one batch stands, in order."""
 
+    def undecided(self, queue: str) -> list[int]:
+        """Of the last batch of `on_enqueue`: which messages got what the fail mode says."""
+
     def refused(self, queue: str) -> list[int]:
         """Which messages of the last batch are not to be stored: the hook has no verdict for them
         and the queue's fail mode is `reject`."""
@@ -188,6 +191,9 @@ class NoHooks:
 
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
         return [DEFAULT_ASSIGNMENT] * len(bodies)
+
+    def undecided(self, queue: str) -> list[int]:
+        return []
 
     def refused(self, queue: str) -> list[int]:
         return []

@@ -116,6 +116,10 @@ class LuaHooks:
             return [DEFAULT_ASSIGNMENT] * len(bodies)
         return script.run(bodies, self._config_version, now_ns)
 
+    def undecided(self, queue: str) -> list[int]:
+        script = self._on_enqueue.get(queue)
+        return [] if script is None else script.undecided
+
     def refused(self, queue: str) -> list[int]:
         script = self._on_enqueue.get(queue)
         return [] if script is None else script.refused

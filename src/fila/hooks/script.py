@@ -91,7 +91,8 @@ class Script(Generic[Item, Verdict]):
         self._version = 0
         self._now_ns = 0  # of the call being decided
         self._known: set[bytes] | None = None  # keys that are no strangers, while that matters
-        self.refused: list[int] = []  # which messages of the last call are not to be stored
+        self.undecided: list[int] = []  # which messages of the last call got what fail mode says …
+        self.refused: list[int] = []  # … and which are not to be stored
         self._durations = [0] * (len(HOOK_BOUNDS_US) + 1)
 
     def compile(self) -> None:
@@ -150,8 +151,9 @@ class Script(Generic[Item, Verdict]):
         count = len(items)
         budget_s = self._timeout_s * (1 + count / MESSAGES_PER_EXTRA_TIMEOUT)
         extended = False
-        if self.refused:
+        if self.undecided:
             self.refused = []
+            self.undecided = []
         self._version, self._now_ns = version, now_ns
         fell_back = self._fell_back
         verdicts: list[Verdict] = []
@@ -348,6 +350,7 @@ class Script(Generic[Item, Verdict]):
         """What the queue's fail mode says of messages without a verdict."""
         mode = self._settings.fail_mode
         self._fell_back += len(items)
+        self.undecided += range(len(verdicts), len(verdicts) + len(items))
         if mode == REJECT:
             self.refused += range(len(verdicts), len(verdicts) + len(items))
         if mode == DEFAULT:

@@ -35,7 +35,7 @@ RING: Final = ("broker", "epoch", "queue")  # a restart begins another
 CELL: Final = (*RING, "fairness_key", "window")
 # The weight of the newest message is its key's. A broker's own word for it is not taken: it is what
 # the verdict is about.
-WEIGHING: Final = ("enqueued", "redriven", "dead_lettered")
+WEIGHING: Final = ("enqueued", "redriven", "reclassified", "dead_lettered")
 
 SUMS: Final = ("delivered", "joins", "weight_changes", "positions", "ready_us")
 MINS: Final = ("position_first", "first_seq", "weight_min")

@@ -12,7 +12,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fila.core import batch_rows, key_rows, override, pause_rows, rows, version_rows
+from fila.core import (
+    batch_rows,
+    key_rows,
+    override,
+    pause_rows,
+    reclassify_rows,
+    rows,
+    version_rows,
+)
 from fila.core.entry import id_of
 from fila.core.load import load
 from fila.core.reader import Reader
@@ -140,6 +148,8 @@ class _Verification:
             override.check(key, value)
         elif kind == rows.SHOWN_PREFIX:
             rows.check_version(value[0], "shown", 1)
+        elif kind == rows.RECLASSIFY_PREFIX:
+            reclassify_rows.read_course(value)
         elif kind == rows.VERSION_PREFIX:
             version_rows.read_version(value)
         elif key != rows.NEXT_QUEUE_KEY:

@@ -399,6 +399,33 @@ class ListOverridesResult(NamedTuple):
     message: str | None = None
 
 
+class Reclassify(NamedTuple):
+    """Lets the hook judge what waits in a queue again, in the background; or cancels that."""
+
+    queue: str
+    rate: int = 0
+    dry_run: bool = False
+    cancel: bool = False
+
+
+class ReclassifyResult(NamedTuple):
+    code: int
+    document: bytes = b""
+    message: str | None = None
+
+
+class GetReclassify(NamedTuple):
+    """How far the queue's reclassification is, or what the last one came to."""
+
+    queue: str
+
+
+class GetReclassifyResult(NamedTuple):
+    code: int
+    document: bytes = b""
+    message: str | None = None
+
+
 class CreateBackup(NamedTuple):
     """Begins a backup of all that is acknowledged; ListBackups tells when it is done."""
 

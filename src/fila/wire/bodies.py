@@ -32,6 +32,8 @@ from fila.wire.admin_bodies import GetLimits as GetLimits
 from fila.wire.admin_bodies import GetLimitsResult as GetLimitsResult
 from fila.wire.admin_bodies import GetQueue as GetQueue
 from fila.wire.admin_bodies import GetQueueResult as GetQueueResult
+from fila.wire.admin_bodies import GetReclassify as GetReclassify
+from fila.wire.admin_bodies import GetReclassifyResult as GetReclassifyResult
 from fila.wire.admin_bodies import GetStats as GetStats
 from fila.wire.admin_bodies import GetStatsResult as GetStatsResult
 from fila.wire.admin_bodies import LimitUse as LimitUse
@@ -56,6 +58,8 @@ from fila.wire.admin_bodies import Purge as Purge
 from fila.wire.admin_bodies import PurgeResult as PurgeResult
 from fila.wire.admin_bodies import QueueSummary as QueueSummary
 from fila.wire.admin_bodies import QueueVersion as QueueVersion
+from fila.wire.admin_bodies import Reclassify as Reclassify
+from fila.wire.admin_bodies import ReclassifyResult as ReclassifyResult
 from fila.wire.admin_bodies import Redrive as Redrive
 from fila.wire.admin_bodies import RedriveResult as RedriveResult
 from fila.wire.admin_bodies import ResumeKey as ResumeKey

@@ -110,4 +110,37 @@ SETTINGS: Final[tuple[Operation, ...]] = (
         subject='queue "{queue}"',
         repeatable=True,
     ),
+    Operation(
+        "Reclassify",
+        0xD1,
+        0xD0,
+        "Lets the hook judge what waits in a queue again, in the background; or cancels that.",
+        {
+            "queue": "string",
+            "rate": "u32 = 0",  # messages per second; 0: as turns have room
+            "dry_run": "bool = False",  # count what would change, and change nothing
+            "cancel": "bool = False",
+        },
+        {"code": "u8", "document": "bytes", **EXPLAINED},  # JSON, as of GetReclassify
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='reclassify queue "{queue}"',
+        subject='queue "{queue}"',
+        changes=True,
+    ),
+    Operation(
+        "GetReclassify",
+        0xCF,
+        0xCE,
+        "How far the queue's reclassification is, or what the last one came to.",
+        {"queue": "string"},
+        {"code": "u8", "document": "bytes", **EXPLAINED},  # JSON
+        failures=IN_RESULT,
+        permission=ADMIN,
+        on="queue",
+        action='reclassification of queue "{queue}"',
+        subject='queue "{queue}"',
+        repeatable=True,
+    ),
 )

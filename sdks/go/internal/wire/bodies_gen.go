@@ -1257,6 +1257,101 @@ func (*CreateBackup) encode(*Encoder) {}
 
 func (*CreateBackup) decode(*Decoder) {}
 
+// GetReclassifyResult is the body of opcode 0xCE.
+type GetReclassifyResult struct {
+	Code     uint8   `wire:"code"`
+	Document []byte  `wire:"document"`
+	Message  *string `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetReclassifyResult) Opcode() uint8 { return OpGetReclassifyResult }
+
+func (m *GetReclassifyResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.Bytes("document", m.Document)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *GetReclassifyResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Document = d.Bytes("document")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// GetReclassify is the body of opcode 0xCF.
+type GetReclassify struct {
+	Queue string `wire:"queue"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*GetReclassify) Opcode() uint8 { return OpGetReclassify }
+
+func (m *GetReclassify) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+}
+
+func (m *GetReclassify) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+}
+
+// ReclassifyResult is the body of opcode 0xD0.
+type ReclassifyResult struct {
+	Code     uint8   `wire:"code"`
+	Document []byte  `wire:"document"`
+	Message  *string `wire:"message"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*ReclassifyResult) Opcode() uint8 { return OpReclassifyResult }
+
+func (m *ReclassifyResult) encode(e *Encoder) {
+	e.U8(m.Code)
+	e.Bytes("document", m.Document)
+	if m.Message != nil {
+		e.String("message", *m.Message)
+	}
+}
+
+func (m *ReclassifyResult) decode(d *Decoder) {
+	m.Code = d.U8("code")
+	m.Document = d.Bytes("document")
+	if d.more() {
+		value := d.String("message")
+		m.Message = &value
+	}
+}
+
+// Reclassify is the body of opcode 0xD1.
+type Reclassify struct {
+	Queue  string `wire:"queue"`
+	Rate   uint32 `wire:"rate"`
+	DryRun bool   `wire:"dry_run"`
+	Cancel bool   `wire:"cancel"`
+}
+
+// Opcode tells which operation the body belongs to.
+func (*Reclassify) Opcode() uint8 { return OpReclassify }
+
+func (m *Reclassify) encode(e *Encoder) {
+	e.String("queue", m.Queue)
+	e.U32(m.Rate)
+	e.Bool(m.DryRun)
+	e.Bool(m.Cancel)
+}
+
+func (m *Reclassify) decode(d *Decoder) {
+	m.Queue = d.String("queue")
+	m.Rate = d.U32("rate")
+	m.DryRun = d.Bool("dry_run")
+	m.Cancel = d.Bool("cancel")
+}
+
 // ListOverridesResult is the body of opcode 0xD2.
 type ListOverridesResult struct {
 	Code     uint8   `wire:"code"`

@@ -61,6 +61,10 @@ const (
 	OpListBackups         uint8 = 0xC7
 	OpCreateBackupResult  uint8 = 0xC8
 	OpCreateBackup        uint8 = 0xC9
+	OpGetReclassifyResult uint8 = 0xCE
+	OpGetReclassify       uint8 = 0xCF
+	OpReclassifyResult    uint8 = 0xD0
+	OpReclassify          uint8 = 0xD1
 	OpListOverridesResult uint8 = 0xD2
 	OpListOverrides       uint8 = 0xD3
 	OpSetOverrideResult   uint8 = 0xD4
@@ -158,6 +162,10 @@ var operations = map[uint8]operation{
 	OpListBackups:         {name: "ListBackups", fromClient: true, fromServer: false, reply: OpListBackupsResult, body: func() Body { return &ListBackups{} }},
 	OpCreateBackupResult:  {name: "CreateBackupResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &CreateBackupResult{} }},
 	OpCreateBackup:        {name: "CreateBackup", fromClient: true, fromServer: false, reply: OpCreateBackupResult, body: func() Body { return &CreateBackup{} }},
+	OpGetReclassifyResult: {name: "GetReclassifyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &GetReclassifyResult{} }},
+	OpGetReclassify:       {name: "GetReclassify", fromClient: true, fromServer: false, reply: OpGetReclassifyResult, body: func() Body { return &GetReclassify{} }},
+	OpReclassifyResult:    {name: "ReclassifyResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ReclassifyResult{} }},
+	OpReclassify:          {name: "Reclassify", fromClient: true, fromServer: false, reply: OpReclassifyResult, body: func() Body { return &Reclassify{} }},
 	OpListOverridesResult: {name: "ListOverridesResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &ListOverridesResult{} }},
 	OpListOverrides:       {name: "ListOverrides", fromClient: true, fromServer: false, reply: OpListOverridesResult, body: func() Body { return &ListOverrides{} }},
 	OpSetOverrideResult:   {name: "SetOverrideResult", fromClient: false, fromServer: true, reply: 0, body: func() Body { return &SetOverrideResult{} }},

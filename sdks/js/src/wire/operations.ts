@@ -67,6 +67,10 @@ export const Opcode = {
   ListBackups: 0xc7,
   CreateBackupResult: 0xc8,
   CreateBackup: 0xc9,
+  GetReclassifyResult: 0xce,
+  GetReclassify: 0xcf,
+  ReclassifyResult: 0xd0,
+  Reclassify: 0xd1,
   ListOverridesResult: 0xd2,
   ListOverrides: 0xd3,
   SetOverrideResult: 0xd4,
@@ -1889,6 +1893,103 @@ export const CreateBackup: Operation<CreateBackup> = {
   },
 };
 
+export interface GetReclassifyResult {
+  readonly code: number;
+  readonly document: Uint8Array;
+  readonly message?: string | undefined;
+}
+
+export const GetReclassifyResult: Operation<GetReclassifyResult> = {
+  name: 'GetReclassifyResult',
+  opcode: 0xce,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: GetReclassifyResult): void {
+    out.u8(body.code, 'code');
+    out.bytes(body.document, 'document');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): GetReclassifyResult {
+    return {
+      code: from.u8('code'),
+      document: from.bytes('document'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface GetReclassify {
+  readonly queue: string;
+}
+
+export const GetReclassify: Operation<GetReclassify> = {
+  name: 'GetReclassify',
+  opcode: 0xcf,
+  sender: 'client',
+  reply: Opcode.GetReclassifyResult,
+  encode(out: Writer, body: GetReclassify): void {
+    out.string(body.queue, 'queue');
+  },
+  decode(from: Reader): GetReclassify {
+    return {
+      queue: from.string('queue'),
+    };
+  },
+};
+
+export interface ReclassifyResult {
+  readonly code: number;
+  readonly document: Uint8Array;
+  readonly message?: string | undefined;
+}
+
+export const ReclassifyResult: Operation<ReclassifyResult> = {
+  name: 'ReclassifyResult',
+  opcode: 0xd0,
+  sender: 'server',
+  reply: null,
+  encode(out: Writer, body: ReclassifyResult): void {
+    out.u8(body.code, 'code');
+    out.bytes(body.document, 'document');
+    if (body.message !== undefined) out.string(body.message, 'message');
+  },
+  decode(from: Reader): ReclassifyResult {
+    return {
+      code: from.u8('code'),
+      document: from.bytes('document'),
+      ...(from.atEnd ? {} : { message: from.string('message') }),
+    };
+  },
+};
+
+export interface Reclassify {
+  readonly queue: string;
+  readonly rate: number;
+  readonly dryRun: boolean;
+  readonly cancel: boolean;
+}
+
+export const Reclassify: Operation<Reclassify> = {
+  name: 'Reclassify',
+  opcode: 0xd1,
+  sender: 'client',
+  reply: Opcode.ReclassifyResult,
+  encode(out: Writer, body: Reclassify): void {
+    out.string(body.queue, 'queue');
+    out.u32(body.rate, 'rate');
+    out.bool(body.dryRun, 'dry_run');
+    out.bool(body.cancel, 'cancel');
+  },
+  decode(from: Reader): Reclassify {
+    return {
+      queue: from.string('queue'),
+      rate: from.u32('rate'),
+      dryRun: from.bool('dry_run'),
+      cancel: from.bool('cancel'),
+    };
+  },
+};
+
 export interface ListOverridesResult {
   readonly code: number;
   readonly document: Uint8Array;
@@ -2850,6 +2951,10 @@ export const OPERATIONS: ReadonlyMap<number, Operation<never>> = new Map<number,
   [0xc7, ListBackups as Operation<never>],
   [0xc8, CreateBackupResult as Operation<never>],
   [0xc9, CreateBackup as Operation<never>],
+  [0xce, GetReclassifyResult as Operation<never>],
+  [0xcf, GetReclassify as Operation<never>],
+  [0xd0, ReclassifyResult as Operation<never>],
+  [0xd1, Reclassify as Operation<never>],
   [0xd2, ListOverridesResult as Operation<never>],
   [0xd3, ListOverrides as Operation<never>],
   [0xd4, SetOverrideResult as Operation<never>],

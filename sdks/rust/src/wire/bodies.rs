@@ -1537,6 +1537,129 @@ impl Body for CreateBackup {
     const OPCODE: u8 = super::opcode::CREATE_BACKUP;
 }
 
+/// The operation GetReclassifyResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetReclassifyResult {
+    pub code: u8,
+    pub document: Bytes,
+    pub message: Option<String>,
+}
+
+impl Record for GetReclassifyResult {
+    const LEAST: usize = 5;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.bytes("document", &self.document);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetReclassifyResult {
+            code: d.u8("code")?,
+            document: d.bytes("document")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for GetReclassifyResult {
+    const OPCODE: u8 = super::opcode::GET_RECLASSIFY_RESULT;
+}
+
+/// The operation GetReclassify.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct GetReclassify {
+    pub queue: String,
+}
+
+impl Record for GetReclassify {
+    const LEAST: usize = 2;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(GetReclassify { queue: d.string("queue")? })
+    }
+}
+
+impl Body for GetReclassify {
+    const OPCODE: u8 = super::opcode::GET_RECLASSIFY;
+}
+
+/// The operation ReclassifyResult.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ReclassifyResult {
+    pub code: u8,
+    pub document: Bytes,
+    pub message: Option<String>,
+}
+
+impl Record for ReclassifyResult {
+    const LEAST: usize = 5;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u8(self.code);
+        e.bytes("document", &self.document);
+        if let Some(value) = &self.message {
+            e.string("message", value);
+        }
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(ReclassifyResult {
+            code: d.u8("code")?,
+            document: d.bytes("document")?,
+            message: if d.at_end() { None } else { Some(d.string("message")?) },
+        })
+    }
+}
+
+impl Body for ReclassifyResult {
+    const OPCODE: u8 = super::opcode::RECLASSIFY_RESULT;
+}
+
+/// The operation Reclassify.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Reclassify {
+    pub queue: String,
+    pub rate: u32,
+    pub dry_run: bool,
+    pub cancel: bool,
+}
+
+impl Record for Reclassify {
+    const LEAST: usize = 8;
+
+    fn encode(&self, e: &mut Encoder) {
+        e.string("queue", &self.queue);
+        e.u32(self.rate);
+        e.bool(self.dry_run);
+        e.bool(self.cancel);
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, BodyError> {
+        Ok(Reclassify {
+            queue: d.string("queue")?,
+            rate: d.u32("rate")?,
+            dry_run: d.bool("dry_run")?,
+            cancel: d.bool("cancel")?,
+        })
+    }
+}
+
+impl Body for Reclassify {
+    const OPCODE: u8 = super::opcode::RECLASSIFY;
+}
+
 /// The operation ListOverridesResult.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[allow(missing_docs)]

@@ -116,6 +116,14 @@ pub const LIST_BACKUPS: u8 = 0xC7;
 pub const CREATE_BACKUP_RESULT: u8 = 0xC8;
 /// CreateBackup.
 pub const CREATE_BACKUP: u8 = 0xC9;
+/// GetReclassifyResult.
+pub const GET_RECLASSIFY_RESULT: u8 = 0xCE;
+/// GetReclassify.
+pub const GET_RECLASSIFY: u8 = 0xCF;
+/// ReclassifyResult.
+pub const RECLASSIFY_RESULT: u8 = 0xD0;
+/// Reclassify.
+pub const RECLASSIFY: u8 = 0xD1;
 /// ListOverridesResult.
 pub const LIST_OVERRIDES_RESULT: u8 = 0xD2;
 /// ListOverrides.
@@ -264,6 +272,10 @@ pub const fn operation(opcode: u8) -> Option<Operation> {
         LIST_BACKUPS => ("ListBackups", true, false, Some(LIST_BACKUPS_RESULT)),
         CREATE_BACKUP_RESULT => ("CreateBackupResult", false, true, None),
         CREATE_BACKUP => ("CreateBackup", true, false, Some(CREATE_BACKUP_RESULT)),
+        GET_RECLASSIFY_RESULT => ("GetReclassifyResult", false, true, None),
+        GET_RECLASSIFY => ("GetReclassify", true, false, Some(GET_RECLASSIFY_RESULT)),
+        RECLASSIFY_RESULT => ("ReclassifyResult", false, true, None),
+        RECLASSIFY => ("Reclassify", true, false, Some(RECLASSIFY_RESULT)),
         LIST_OVERRIDES_RESULT => ("ListOverridesResult", false, true, None),
         LIST_OVERRIDES => ("ListOverrides", true, false, Some(LIST_OVERRIDES_RESULT)),
         SET_OVERRIDE_RESULT => ("SetOverrideResult", false, true, None),

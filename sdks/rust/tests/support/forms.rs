@@ -57,6 +57,10 @@ record!(ListBackupsResult { code, target, backups });
 record!(ListBackups {});
 record!(CreateBackupResult { code, name });
 record!(CreateBackup {});
+record!(GetReclassifyResult { code, document, message });
+record!(GetReclassify { queue });
+record!(ReclassifyResult { code, document, message });
+record!(Reclassify { queue, rate, dry_run, cancel });
 record!(ListOverridesResult { code, document, message });
 record!(ListOverrides { queue });
 record!(SetOverrideResult { code, message });
@@ -208,6 +212,10 @@ pub fn forms(opcode: u8) -> Option<Form> {
         199 => form::<ListBackups>(),
         200 => form::<CreateBackupResult>(),
         201 => form::<CreateBackup>(),
+        206 => form::<GetReclassifyResult>(),
+        207 => form::<GetReclassify>(),
+        208 => form::<ReclassifyResult>(),
+        209 => form::<Reclassify>(),
         210 => form::<ListOverridesResult>(),
         211 => form::<ListOverrides>(),
         212 => form::<SetOverrideResult>(),

@@ -161,6 +161,26 @@ class Administration(Shell):
         `expires_ms` (None where nothing is said), `since_ms`, `by` and `note`."""
         return self._call(calls.list_overrides(queue), timeout)
 
+    def reclassify(
+        self,
+        queue: str,
+        *,
+        rate: int = 0,
+        dry_run: bool = False,
+        cancel: bool = False,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Let the hook judge what waits in a queue again, in the background, so many messages a
+        second at most (0: as the broker has room). With `dry_run` nothing moves, and what would is
+        counted. Returns how it stands, as `get_reclassify` does."""
+        return self._call(calls.reclassify(queue, rate, dry_run, cancel), timeout)
+
+    def get_reclassify(self, queue: str, *, timeout: float | None = None) -> dict[str, Any]:
+        """How far the queue's reclassification is, or what the last one came to: `state` (none,
+        running, done, cancelled, failed), `judged` of `waiting`, `moved`, `reweighed`,
+        `undecided`, and the `differences`."""
+        return self._call(calls.get_reclassify(queue), timeout)
+
     def purge(self, queue: str, *, key: str | None = None, timeout: float | None = None) -> int:
         """Drop what is pending, of one key or of all; what is leased stays. Returns how many."""
         return self._call(calls.purge(queue, key), timeout)

@@ -146,7 +146,7 @@ def _summing() -> list[str]:
     delivered = "event = 'delivered'"
     end = f"(window + 1) * {WINDOW_US}"
     of_key = "fairness_key != ''"
-    weighing = "event in ('enqueued', 'redriven', 'dead_lettered', 'weight_changed', 'snapshot')"
+    weighing = f"event in {(*WEIGHING, 'weight_changed', 'snapshot')}"
     # As `spark.presence` has it.
     of_ring = "(fairness_key != '' and queue != '')"
     arriving = f"({of_ring} and event in {WEIGHING})"

@@ -63,6 +63,10 @@ module Fila
       LIST_BACKUPS = 0xC7
       CREATE_BACKUP_RESULT = 0xC8
       CREATE_BACKUP = 0xC9
+      GET_RECLASSIFY_RESULT = 0xCE
+      GET_RECLASSIFY = 0xCF
+      RECLASSIFY_RESULT = 0xD0
+      RECLASSIFY = 0xD1
       LIST_OVERRIDES_RESULT = 0xD2
       LIST_OVERRIDES = 0xD3
       SET_OVERRIDE_RESULT = 0xD4
@@ -161,6 +165,10 @@ module Fila
       Op::LIST_BACKUPS => "ListBackups",
       Op::CREATE_BACKUP_RESULT => "CreateBackupResult",
       Op::CREATE_BACKUP => "CreateBackup",
+      Op::GET_RECLASSIFY_RESULT => "GetReclassifyResult",
+      Op::GET_RECLASSIFY => "GetReclassify",
+      Op::RECLASSIFY_RESULT => "ReclassifyResult",
+      Op::RECLASSIFY => "Reclassify",
       Op::LIST_OVERRIDES_RESULT => "ListOverridesResult",
       Op::LIST_OVERRIDES => "ListOverrides",
       Op::SET_OVERRIDE_RESULT => "SetOverrideResult",
@@ -228,6 +236,8 @@ module Fila
       Op::WHO_AM_I => Op::WHO_AM_IRESULT,
       Op::LIST_BACKUPS => Op::LIST_BACKUPS_RESULT,
       Op::CREATE_BACKUP => Op::CREATE_BACKUP_RESULT,
+      Op::GET_RECLASSIFY => Op::GET_RECLASSIFY_RESULT,
+      Op::RECLASSIFY => Op::RECLASSIFY_RESULT,
       Op::LIST_OVERRIDES => Op::LIST_OVERRIDES_RESULT,
       Op::SET_OVERRIDE => Op::SET_OVERRIDE_RESULT,
       Op::LIST_VERSIONS => Op::LIST_VERSIONS_RESULT,
@@ -280,6 +290,8 @@ module Fila
       Op::WHO_AM_IRESULT,
       Op::LIST_BACKUPS_RESULT,
       Op::CREATE_BACKUP_RESULT,
+      Op::GET_RECLASSIFY_RESULT,
+      Op::RECLASSIFY_RESULT,
       Op::LIST_OVERRIDES_RESULT,
       Op::SET_OVERRIDE_RESULT,
       Op::LIST_VERSIONS_RESULT,
@@ -361,6 +373,10 @@ module Fila
       "ListBackups" => [].freeze,
       "CreateBackupResult" => [[:code, :u8].freeze, [:name, :string].freeze].freeze,
       "CreateBackup" => [].freeze,
+      "GetReclassifyResult" => [[:code, :u8].freeze, [:document, :bytes].freeze, [:message, :optional, :string].freeze].freeze,
+      "GetReclassify" => [[:queue, :string].freeze].freeze,
+      "ReclassifyResult" => [[:code, :u8].freeze, [:document, :bytes].freeze, [:message, :optional, :string].freeze].freeze,
+      "Reclassify" => [[:queue, :string].freeze, [:rate, :u32].freeze, [:dry_run, :bool].freeze, [:cancel, :bool].freeze].freeze,
       "ListOverridesResult" => [[:code, :u8].freeze, [:document, :bytes].freeze, [:message, :optional, :string].freeze].freeze,
       "ListOverrides" => [[:queue, :string].freeze].freeze,
       "SetOverrideResult" => [[:code, :u8].freeze, [:message, :optional, :string].freeze].freeze,

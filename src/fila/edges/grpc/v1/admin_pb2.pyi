@@ -95,6 +95,36 @@ class GetQueueResponse(_message.Message):
     note: str
     def __init__(self, settings: _Optional[_Iterable[_Union[ConfigEntry, _Mapping]]] = ..., version: _Optional[int] = ..., at_ms: _Optional[int] = ..., who: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
+class ReclassifyRequest(_message.Message):
+    __slots__ = ("queue", "rate", "dry_run", "cancel")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    rate: int
+    dry_run: bool
+    cancel: bool
+    def __init__(self, queue: _Optional[str] = ..., rate: _Optional[int] = ..., dry_run: _Optional[bool] = ..., cancel: _Optional[bool] = ...) -> None: ...
+
+class ReclassifyResponse(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
+class GetReclassifyRequest(_message.Message):
+    __slots__ = ("queue",)
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    def __init__(self, queue: _Optional[str] = ...) -> None: ...
+
+class GetReclassifyResponse(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
 class SetOverrideRequest(_message.Message):
     __slots__ = ("queue", "fairness_key", "settings", "clear", "note")
     class SettingsEntry(_message.Message):

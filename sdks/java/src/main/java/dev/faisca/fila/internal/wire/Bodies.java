@@ -69,6 +69,10 @@ public final class Bodies {
             case Opcodes.LIST_BACKUPS -> ListBackups.decode(from);
             case Opcodes.CREATE_BACKUP_RESULT -> CreateBackupResult.decode(from);
             case Opcodes.CREATE_BACKUP -> CreateBackup.decode(from);
+            case Opcodes.GET_RECLASSIFY_RESULT -> GetReclassifyResult.decode(from);
+            case Opcodes.GET_RECLASSIFY -> GetReclassify.decode(from);
+            case Opcodes.RECLASSIFY_RESULT -> ReclassifyResult.decode(from);
+            case Opcodes.RECLASSIFY -> Reclassify.decode(from);
             case Opcodes.LIST_OVERRIDES_RESULT -> ListOverridesResult.decode(from);
             case Opcodes.LIST_OVERRIDES -> ListOverrides.decode(from);
             case Opcodes.SET_OVERRIDE_RESULT -> SetOverrideResult.decode(from);
@@ -1214,6 +1218,92 @@ public final class Bodies {
 
         public static CreateBackup decode(Decoder from) {
             return new CreateBackup();
+        }
+    }
+
+    public record GetReclassifyResult(int code, byte[] document, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_RECLASSIFY_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.bytes("document", document);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static GetReclassifyResult decode(Decoder from) {
+            int code = from.u8("code");
+            byte[] document = from.bytes("document");
+            String message = from.atEnd() ? null : from.string("message");
+            return new GetReclassifyResult(code, document, message);
+        }
+    }
+
+    public record GetReclassify(String queue) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.GET_RECLASSIFY;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+        }
+
+        public static GetReclassify decode(Decoder from) {
+            String queue = from.string("queue");
+            return new GetReclassify(queue);
+        }
+    }
+
+    public record ReclassifyResult(int code, byte[] document, String message) implements Result {
+        @Override
+        public int opcode() {
+            return Opcodes.RECLASSIFY_RESULT;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.u8("code", code);
+            to.bytes("document", document);
+            if (message != null) {
+                to.string("message", message);
+            }
+        }
+
+        public static ReclassifyResult decode(Decoder from) {
+            int code = from.u8("code");
+            byte[] document = from.bytes("document");
+            String message = from.atEnd() ? null : from.string("message");
+            return new ReclassifyResult(code, document, message);
+        }
+    }
+
+    public record Reclassify(String queue, long rate, boolean dryRun, boolean cancel) implements Body {
+        @Override
+        public int opcode() {
+            return Opcodes.RECLASSIFY;
+        }
+
+        @Override
+        public void encode(Encoder to) {
+            to.string("queue", queue);
+            to.u32("rate", rate);
+            to.bool("dry_run", dryRun);
+            to.bool("cancel", cancel);
+        }
+
+        public static Reclassify decode(Decoder from) {
+            String queue = from.string("queue");
+            long rate = from.u32("rate");
+            boolean dryRun = from.bool("dry_run");
+            boolean cancel = from.bool("cancel");
+            return new Reclassify(queue, rate, dryRun, cancel);
         }
     }
 

@@ -60,6 +60,10 @@ public final class Opcodes {
     public static final int LIST_BACKUPS = 0xC7;
     public static final int CREATE_BACKUP_RESULT = 0xC8;
     public static final int CREATE_BACKUP = 0xC9;
+    public static final int GET_RECLASSIFY_RESULT = 0xCE;
+    public static final int GET_RECLASSIFY = 0xCF;
+    public static final int RECLASSIFY_RESULT = 0xD0;
+    public static final int RECLASSIFY = 0xD1;
     public static final int LIST_OVERRIDES_RESULT = 0xD2;
     public static final int LIST_OVERRIDES = 0xD3;
     public static final int SET_OVERRIDE_RESULT = 0xD4;
@@ -160,6 +164,10 @@ public final class Opcodes {
             case LIST_BACKUPS -> "ListBackups";
             case CREATE_BACKUP_RESULT -> "CreateBackupResult";
             case CREATE_BACKUP -> "CreateBackup";
+            case GET_RECLASSIFY_RESULT -> "GetReclassifyResult";
+            case GET_RECLASSIFY -> "GetReclassify";
+            case RECLASSIFY_RESULT -> "ReclassifyResult";
+            case RECLASSIFY -> "Reclassify";
             case LIST_OVERRIDES_RESULT -> "ListOverridesResult";
             case LIST_OVERRIDES -> "ListOverrides";
             case SET_OVERRIDE_RESULT -> "SetOverrideResult";
@@ -231,6 +239,8 @@ public final class Opcodes {
             case WHO_AM_I -> WHO_AM_I_RESULT;
             case LIST_BACKUPS -> LIST_BACKUPS_RESULT;
             case CREATE_BACKUP -> CREATE_BACKUP_RESULT;
+            case GET_RECLASSIFY -> GET_RECLASSIFY_RESULT;
+            case RECLASSIFY -> RECLASSIFY_RESULT;
             case LIST_OVERRIDES -> LIST_OVERRIDES_RESULT;
             case SET_OVERRIDE -> SET_OVERRIDE_RESULT;
             case LIST_VERSIONS -> LIST_VERSIONS_RESULT;
@@ -286,6 +296,8 @@ public final class Opcodes {
                     WHO_AM_I_RESULT,
                     LIST_BACKUPS_RESULT,
                     CREATE_BACKUP_RESULT,
+                    GET_RECLASSIFY_RESULT,
+                    RECLASSIFY_RESULT,
                     LIST_OVERRIDES_RESULT,
                     SET_OVERRIDE_RESULT,
                     LIST_VERSIONS_RESULT,
