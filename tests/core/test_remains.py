@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from fila.core import remains
 from fila.core.command import DeleteQueue, Enqueue, Lease
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
 from fila.core.lease import Consumer, LeaseBatch
 from fila.core.lease import Lease as HeldLease
 from fila.core.queue import Queue
+from fila.core.settings import Settings
 from fila.core.verdict import Assignment
 from tests.core.turn import SECOND, Turns, id_of
 
@@ -81,9 +81,8 @@ def test_a_dead_letter_queue_that_goes_alone_leaves_nothing_but_names_in_the_led
     assert in_memory()[Lane] <= before[Lane] + 1
 
 
-def test_a_turn_takes_so_much_apart_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remains, "OBJECTS", 40)
-    turns = Turns()
+def test_a_turn_takes_so_much_apart_and_no_more() -> None:
+    turns = Turns(Settings(remains_objects=40))
     turns.create("q")
     fill(turns, "q", 200)
     gone = turns.queue("q")
@@ -95,9 +94,8 @@ def test_a_turn_takes_so_much_apart_and_no_more(monkeypatch: pytest.MonkeyPatch)
     assert left[:3] == [180, 160, 140] and left[-1] == 0 and len(left) <= 12
 
 
-def test_its_name_is_free_while_it_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remains, "OBJECTS", 10)
-    turns = Turns()
+def test_its_name_is_free_while_it_is_taken_apart() -> None:
+    turns = Turns(Settings(remains_objects=10))
     turns.create("q")
     fill(turns, "q", 100)
     turns.one_pass(DeleteQueue("q"))

@@ -9,18 +9,14 @@ its way, so a lane keeps its key and its queue.
 
 from __future__ import annotations
 
-from typing import Final
-
 from fila.core.fairness import NO_OTHERS
 from fila.core.queue import Queue
 from fila.core.state import State
 
-OBJECTS: Final = 4_096  # keys, lanes and leased messages that go with one turn
-
 
 def take_apart(state: State) -> None:
     """Let go of some of what is left; the rest with the next turns."""
-    left = OBJECTS
+    left = state.settings.remains_objects
     while state.remains and left > 0:
         left = _some(state.remains[0], left)
         if left > 0:

@@ -66,4 +66,5 @@ class Settings(NamedTuple):
     overrides_max: int = 10_000  # fairness keys of one queue with an override
     override_key_bytes_max: int = 4_096  # of such a key's name
     browse_ranges_max: int = 65_535  # what a reply can count
+    remains_objects: int = 4_096  # keys, lanes and leases of a deleted queue freed with one turn
     purge_lanes: int = 512  # lanes one step of a purge empties
