@@ -9,7 +9,8 @@ export type Cause =
   | "own"
   | "turn"
   | "busy_own"
-  | "busy_others";
+  | "busy_others"
+  | "capped";
 export type Waits = Partial<Record<Cause, number>>;
 export type Points = Record<string, number[]>;
 

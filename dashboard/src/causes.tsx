@@ -11,6 +11,7 @@ export const CAUSES: readonly Cause[] = [
   "no_consumer",
   "retry",
   "paused",
+  "capped",
 ];
 const WITH_EARLIER: readonly Cause[] = [...CAUSES, "earlier"];
 
@@ -23,6 +24,7 @@ export const CAUSE_NAMES: Record<Cause, string> = {
   busy_others: "busy with others",
   retry: "retry delay",
   paused: "paused",
+  capped: "in-flight cap",
   earlier: "earlier attempts",
 };
 

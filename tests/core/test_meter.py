@@ -102,7 +102,7 @@ def test_waits_and_latencies_are_counted_by_key_and_queue() -> None:
     measured(turns.wait(3 * SECOND))
     queue = turns.machine.state.queues["q"]
     assert queue.keys[b"a"].meter is not None and queue.keys[b"b"].meter is not None
-    assert queue.keys[b"a"].meter.reading() == (2, 0, 0, 2 * SECOND, 0, 0, 0, 0, 0)
+    assert queue.keys[b"a"].meter.reading() == (2, 0, 0, 2 * SECOND, 0, 0, 0, 0, 0, 0)
     delivered, _, throttled, *_ = queue.keys[b"b"].meter.reading()
     assert delivered == 2 and throttled == pytest.approx(2 * SECOND, rel=0.01)
     meter = queue.meter

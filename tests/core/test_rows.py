@@ -130,6 +130,8 @@ ROW = st.builds(
     st.booleans(),
     U64,
     st.booleans(),
+    st.booleans(),
+    U32,
 )
 
 

@@ -144,8 +144,10 @@ def test_a_refusal_names_the_setting() -> None:
 
 
 @pytest.mark.parametrize("key", ["throttle:k", "throttle:k:speed", "throttle::rate", "throttle:"])
-def test_an_unknown_colon_setting_is_refused_with_the_two_that_exist(key: str) -> None:
-    assert "throttle:<key>:rate or throttle:<key>:burst" in refused(key, "1")
+def test_an_unknown_colon_setting_is_refused_with_those_that_exist(key: str) -> None:
+    assert "throttle:<key>:rate, throttle:<key>:burst or throttle:<key>:max_in_flight" in refused(
+        key, "1"
+    )
 
 
 def test_a_throttle_setting_without_a_key_is_refused() -> None:

@@ -13,6 +13,7 @@ from . import (
     ages,
     batches,
     busy,
+    caps,
     commands,
     deliveries,
     events,
@@ -105,8 +106,9 @@ class Auditor(Books):
             moves.reset(self, queue)
             moves.back(self, queue)
 
-    def _loading(self) -> bool:
-        return any(queue.loading for queue in self.queues.values())
+    def _moving(self) -> bool:
+        """A queue comes, or goes and gives slots back."""
+        return any(queue.loading or queue.leaving for queue in self.queues.values())
 
     def _woken(self, wake_ns: int) -> bool:
         """Whether a message that expired wakes it, though it may be gone."""
@@ -156,6 +158,8 @@ class Auditor(Books):
                         f"{queue.name}/{lane.key.name.decode()} {lane.throttle_keys} waits while "
                         f"{next(iter(queue.credit)).id} has credit",
                     )
+                if caps.is_full(self.tokens, lane):
+                    continue
                 token_ns = max(one.token_ns() for one in self.tokens.buckets_of(lane))
                 if token_ns < NEVER_NS:
                     wake_ns = min(wake_ns, token_ns + 2 + int((token_ns - now) * TOLERANCE))
@@ -185,7 +189,11 @@ class Auditor(Books):
         ):
             wake_ns = now
         elif 0 < turn.deadline_ns <= now and not (
-            self.jobs.some_left() or self._woken(wake_ns) or self._loading() or turn.lingering
+            self.jobs.some_left()
+            or self._woken(wake_ns)
+            or self._moving()
+            or turn.lingering
+            or turn.apart
         ):
             raise Violation("no polling", "wants to wake at once with nothing to do")
         if wake_ns < NEVER_NS and not 0 < turn.deadline_ns <= wake_ns:

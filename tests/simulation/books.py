@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from fila.core.settings import Settings
 from fila.core.verdict import FailureVerdict
 
-from . import ages, events, fair, waits
+from . import ages, caps, events, fair, fair_bytes, waits
 from .model import BURST_NS, MS, Batch, Key, Lane, Lease, Message, Queue, dead_body
 from .tokens import TOLERANCE, Tokens
 
@@ -287,6 +287,23 @@ class Books:
 
     def doubt(self, name: bytes) -> None:
         """This throttle key's bucket is short: lanes that name it may be parked now."""
-        for lane in self.tokens.lanes.get(name, ()):
-            if lane.sure and not self.tokens.has(lane, self.now, TOLERANCE):
+        self._doubt(list(self.tokens.lanes.get(name, ())))
+
+    def doubt_caps(self, lane: Lane) -> None:
+        """One more of it is in flight: lanes with the same caps may be parked now."""
+        self._doubt(caps.beside(self.tokens, lane))
+
+    def limit_in_flight(self, queue: Queue, limit: int) -> None:
+        """How much of each key may be in flight."""
+        if limit == queue.max_in_flight:
+            return
+        queue.max_in_flight = limit
+        queue.shared = {}
+        for key in queue.keys.values():
+            fair_bytes.may_be_parked(key)
+            self._doubt(list(key.lanes.values()))
+
+    def _doubt(self, lanes: list[Lane]) -> None:
+        for lane in lanes:
+            if not self.tokens.has(lane, self.now, TOLERANCE) and lane.sure:
                 fair.becomes_unsure(lane)

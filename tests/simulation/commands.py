@@ -400,6 +400,9 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     if limit > settings.max_attempts_max or (limit and name.endswith(".dlq")):
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
+    if command.max_in_flight_per_key > settings.in_flight_max:
+        rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
+        return
     if command.cost not in ("", "messages", "bytes"):
         rejected("CreateQueue", reply, rejection.INVALID_CONFIG_VALUE)
         return
@@ -409,6 +412,9 @@ def _create_queue(books: Books, command: CreateQueue, reply: Reply, asked: objec
     books.add_queue(name, visibility_ms, owner, command.cost == "bytes")
     books.queues[name].max_attempts = limit
     books.queues[name].settings["max_attempts"] = str(limit)
+    most = command.max_in_flight_per_key
+    books.queues[name].max_in_flight = most
+    books.queues[name].settings["max_in_flight_per_key"] = str(most)
     if not name.endswith(".dlq") and name + ".dlq" not in books.queues:
         books.hide_dlq(books.queues[name])
         books.dlq_of(books.queues[name])

@@ -16,7 +16,7 @@ from fila.core.snapshot import snapshot
 from fila.core.state import State
 from fila.core.stats import QueueStats, stats, summaries
 
-from . import model, overrides, updates
+from . import caps, model, overrides, updates
 from .auditor import Auditor
 from .disk import batch_numbers, lease_numbers, level_of
 from .tokens import TOLERANCE
@@ -67,6 +67,7 @@ def check_memory(auditor: Auditor, machine: Machine, stored_max: int, idle_at_st
         _check_stats(machine, expected)
     _same("window_bytes", state.windows.bytes, window_bytes)
     _check_tokens(auditor, state)
+    caps.check_memory(auditor.tokens, auditor.queues, state)
     _check_bounds(state)
     _check_windowed(state)
     check_windows(machine)

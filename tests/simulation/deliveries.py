@@ -6,7 +6,7 @@ from fila.core.effect import Delivery
 from fila.core.entry import BODY, message_id
 from fila.core.settings import Settings
 
-from . import ages, events, fair, fair_bytes, waits
+from . import ages, caps, events, fair, fair_bytes, waits
 from .books import Books
 from .model import BURST_NS, Lease, Message, Queue
 from .turn import Record, Violation, same
@@ -90,13 +90,18 @@ def follow(books: Books, delivery: Delivery) -> None:
             fair_bytes.delivered(lane, len(message.body), settings.quantum_bytes)
         else:
             fair.delivered(key, settings.quantum)
+            if caps.applies(books.tokens, lane):
+                queue.shared = {}
             alike = len(lane.throttle_keys) == 1 and not key.limited
+            alike = alike and not caps.applies(books.tokens, lane)
             if alike and books.tokens.is_of_one_queue(lane.throttle_keys[0]):
                 fair.delivered_behind(lane, settings.quantum)
+        caps.check_delivery(books.tokens, lane)
         for name in books.tokens.take(lane, now) if lane.may_park else ():
             books.doubt(name)
         books.remove(message)
         lane.leased += 1
+        books.doubt_caps(lane)
         queue.leased[message.id] = message
         message.lease = lease
         lease.messages[message.id] = message

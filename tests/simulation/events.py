@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fila.core.effect import (
     EVENT_ACKED,
+    EVENT_CAPPED,
     EVENT_CONFIG_CHANGED,
     EVENT_CONSUMER_JOINED,
     EVENT_CONSUMER_LEFT,
@@ -63,6 +64,7 @@ PROMISE = "journal"
 BESIDE = (
     EVENT_PARKED,
     EVENT_THROTTLED,
+    EVENT_CAPPED,
     EVENT_DUE,
     EVENT_MOVED,
     EVENT_STALLED,

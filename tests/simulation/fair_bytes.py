@@ -25,11 +25,18 @@ ROUNDED = 1.0  # what is owed is kept in whole bytes
 def lane_changes(lane: Lane) -> None:
     """It came to have something that may go, or has nothing any more."""
     key = lane.key
-    if lane.may_park:
+    if lane.may_park or key.queue.max_in_flight:
         key.cut_off = True
     else:
         key.stands = lane.ready
         key.stood += 1
+
+
+def may_be_parked(key: Key) -> None:
+    """A cap came, or went: whether it stands in the ring is known when it comes to it anew."""
+    key.cut_off = True
+    key.stands = False
+    key.stood += 1
 
 
 def weight_changes(key: Key, weight: int) -> None:

@@ -2,13 +2,14 @@
 
 How they are planted is in planting.py; those in the turn and the commit path are in turn_faults.py,
 those of messages that cost their bytes in cost_faults.py, of busy consumers in busy_faults.py, of
-overrides in override_faults.py.
+overrides in override_faults.py, of caps in cap_faults.py.
 """
 
 from __future__ import annotations
 
 from .age_faults import AGE_FAULTS
 from .busy_faults import BUSY_FAULTS
+from .cap_faults import CAP_FAULTS
 from .cost_faults import COST_FAULTS
 from .override_faults import OVERRIDE_FAULTS
 from .planting import COMPILED, Fault, fault, planted
@@ -93,13 +94,13 @@ FAULTS = [
     fault(
         "a waiter is never woken",
         "fila.core.readiness:park",
-        "arm_bucket(state, bucket)",
+        "arm_bucket(state, gate)",
         "pass",
     ),
     fault(
         "leftover tokens wait for the next deadline",
         "fila.core.delivery:deliver",
-        "if not state.waiting:\n            return False",
+        "if not state.waiting and not state.freed:\n            return False",
         "return False",
     ),
     fault(
@@ -472,7 +473,7 @@ FAULTS = [
     fault(
         "time on a bucket is not counted as throttled",
         "fila.core.readiness:make_ready",
-        "lane.throttled_ns += active_ns - lane.parked_since",
+        "lane.unpark(active_ns)",
         "pass",
     ),
     fault(
@@ -637,4 +638,5 @@ FAULTS = [
     *BUSY_FAULTS,
     *OVERRIDE_FAULTS,
     *RECLASSIFY_FAULTS,
+    *CAP_FAULTS,
 ]

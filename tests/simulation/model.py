@@ -98,6 +98,7 @@ class Lane:
         "leased",
         "limits",
         "line",
+        "met_cap",
         "mixed",
         "ready",
         "removals",
@@ -116,6 +117,7 @@ class Lane:
         self.mixed = False  # messages moved here: their order is not known from outside
         self.removals = 0  # how often a pending message was taken out
         self.ready = False  # holds a message that is not waiting for its time
+        self.met_cap = False  # a cap of its was full at some time
         self.sure = False  # and surely takes part in its key's turns; see fair.py
 
     @property
@@ -366,6 +368,7 @@ class Queue:
         "loading",
         "loads",
         "max_attempts",
+        "max_in_flight",
         "name",
         "newcomers",
         "overshoot",
@@ -416,6 +419,7 @@ class Queue:
         self.max_attempts = 0
         self.ttl_ms = 0
         self.drops_expired = False
+        self.max_in_flight = 0  # of each key; 0: no limit
         # What it is told to be; see updates.py. Those about hooks are in the config.
         self.settings = {
             "on_enqueue": "",
@@ -425,6 +429,7 @@ class Queue:
             "cost": "bytes" if by_bytes else "messages",
             "message_ttl_ms": "0",
             "expired": "drop" if name.endswith(".dlq") else "dead-letter",
+            "max_in_flight_per_key": "0",
         }
         # Those that are kept; the first is written down when there is a second.
         self.versions: dict[int, dict[str, str]] = {1: {}}

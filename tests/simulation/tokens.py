@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from typing import NamedTuple
 
+from . import caps
 from .model import Lane, Queue
 from .turn import Violation
 
@@ -54,6 +55,7 @@ class Tokens:
     def __init__(self) -> None:
         self.settings: dict[bytes, Setting] = {}
         self.buckets: dict[bytes, Bucket] = {}
+        self.caps: dict[bytes, int] = {}
         self.lanes: dict[bytes, dict[Lane, None]] = {}
         self.queues: dict[bytes, Counter[Queue]] = {}  # how many ready lanes of each queue name it
 
@@ -99,7 +101,9 @@ class Tokens:
         return [buckets[name] for name in lane.limits if name in buckets]
 
     def has(self, lane: Lane, now: int, margin: float) -> bool:
-        """Whether every bucket of the lane holds a token, and `margin` more."""
+        """Whether every bucket of the lane holds a token, and `margin` more, and no cap is full."""
+        if caps.is_full(self, lane):
+            return False
         buckets = self.buckets
         for name in lane.limits:
             bucket = buckets.get(name)
@@ -144,6 +148,8 @@ class Tokens:
         elif key.startswith("throttle:"):
             middle, _, field = key[len("throttle:") :].rpartition(":")
             name = middle.encode()
+            if field == "max_in_flight":
+                return self._set_cap(name, value)
             number = _number(value) if value else None
             if not name or field not in ("rate", "burst") or (value and number is None):
                 return False
@@ -157,6 +163,15 @@ class Tokens:
         else:
             return None
         self._follow(name, now)
+        return name
+
+    def _set_cap(self, name: bytes, value: str) -> bytes | bool:
+        most = int(value) if value.isdigit() else 0
+        if not name or (value and not 1 <= most <= 1_000_000):
+            return False
+        self.caps.pop(name, None)
+        if value:
+            self.caps[name] = most
         return name
 
     def _follow(self, name: bytes, now: int) -> None:

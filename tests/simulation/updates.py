@@ -33,6 +33,7 @@ VALUES = {
     "on_failure": ("", "a"),
     "visibility_timeout_ms": ("", "1000", "2500", "20000", "999", "soon"),
     "max_attempts": ("", "0", "1", "3", "10000000000"),
+    "max_in_flight_per_key": ("", "0", "1", "2", "6", "few", "1000001"),
     "hook_timeout_ms": ("", "5"),
     "fail_mode": ("", "reject", "last-good"),
 }
@@ -98,6 +99,7 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     settings["cost"] = queue.settings["cost"]
     settings["message_ttl_ms"] = settings["message_ttl_ms"] or "0"
     settings["expired"] = settings["expired"] or _unsaid(queue)
+    settings["max_in_flight_per_key"] = settings["max_in_flight_per_key"] or "0"
     if settings == present(queue, books):
         same("reply to UpdateQueue", reply, version)
         return
@@ -120,6 +122,7 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     queue.max_attempts = int(settings["max_attempts"])
     queue.ttl_ms = int(settings["message_ttl_ms"])
     queue.drops_expired = settings["expired"] == "drop"
+    books.limit_in_flight(queue, int(settings["max_in_flight_per_key"]))
     if books.journal:
         events.expect_plain(books.events, EVENT_QUEUE_UPDATED, queue.name)
 
@@ -155,7 +158,8 @@ def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
         books.met["update refused: another cost"] += 1
         return False
     limits = books.settings
-    texts = (settings["visibility_timeout_ms"] or "0", settings["max_attempts"] or "0")
+    numbers = ("visibility_timeout_ms", "max_attempts", "max_in_flight_per_key")
+    texts = [settings[one] or "0" for one in numbers]
     ttl_ms = settings["message_ttl_ms"] or "0"
     if not ttl_ms.isdigit() or int(ttl_ms) > limits.ttl_ms_max:
         return False
@@ -165,6 +169,8 @@ def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
         return False
     visibility_ms = int(texts[0]) or limits.visibility_ms_default
     attempts = int(texts[1])
+    if int(texts[2]) > limits.in_flight_max:
+        return False
     in_bounds = limits.visibility_ms_min <= visibility_ms <= limits.visibility_ms_max
     has_dlq = not queue.name.endswith(".dlq")
     return in_bounds and attempts <= limits.max_attempts_max and (has_dlq or not attempts)

@@ -8,6 +8,7 @@ Known for sure, unless a restart lies in between:
                backlog)
   busy         the part of it in which somebody was there to work, and messages were leased: its
                own key's part is that of its leased messages, the others' the rest (busy.py)
+  capped       nothing while no cap of its lane was ever full
   throttled    nothing without throttle keys; at least until the token came, for a message that
                found its only bucket empty and was the first to get one
   own backlog  nothing for a message that was its key's first all the time
@@ -66,7 +67,7 @@ def becomes_ready(message: Message) -> None:
 
 def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
     lane = message.lane
-    retry, throttled, no_consumer, own, _, paused, busy_own, busy_others = waits
+    retry, throttled, no_consumer, own, _, paused, busy_own, busy_others, capped = waits
     if min(waits) < 0:
         _fail(message, waits, now, "a part is negative")
     if sum(waits) != now - message.since_ns:
@@ -76,6 +77,9 @@ def check(message: Message, waits: Waits, now: int, tokens: Tokens) -> None:
         _fail(message, waits, now, f"its delay was {message.ready_ns - message.since_ns}")
     if throttled and not (lane.may_park or message.moved):
         _fail(message, waits, now, "it has no throttle keys")
+    # (After a restart time behind an override that is over may count as capped.)
+    if capped and not (lane.met_cap or lane.key.limited or message.moved):
+        _fail(message, waits, now, "no cap of its was ever full")
     if not message.known or message.stall_then < 0:
         return
     key = lane.key

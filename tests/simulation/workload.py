@@ -32,6 +32,7 @@ from fila.core.purging import LaneName
 from fila.core.rejection import Rejection
 from fila.core.verdict import Assignment, FailureVerdict
 
+from . import caps
 from .ages import Ages
 from .batch_readers import BatchReaders
 from .clients import Client, Clients
@@ -59,6 +60,7 @@ class Workload:
         self.updates = Updates(profile.updates, profile.turns)
         self.overrides = Overrides(profile.overrides, profile.turns)
         self.reclassifies = Reclassifies(profile.reclassified, profile.turns)
+        self.caps = caps.Operators(profile)
         self.enqueued = 0
 
     def open(self, world: World) -> None:
@@ -116,6 +118,8 @@ class Workload:
         if self.overrides.wanted():
             asked = self.profile
             actions.append(lambda: self.overrides.ask(world, asked.queues, asked.keys))
+        if self.caps.wanted():
+            actions.append(lambda: self.caps.ask(world))
         if self.made_again and rng.random() < 0.5:
             actions.append(partial(self.make_again, world, self.made_again))
             self.made_again = ""
@@ -244,7 +248,8 @@ class Workload:
         cost = "messages" if limit else ""
         if queue in self.profile.by_bytes:
             cost = "bytes"
-        world.apply(CreateQueue(queue, None, None, visibility_ms, limit, cost))
+        capped = 0 if queue.endswith(".dlq") else self.profile.capped
+        world.apply(CreateQueue(queue, None, None, visibility_ms, limit, cost, capped))
 
     def limit(self, world: World, name: str) -> None:
         """Set, change or lift a limit, in either syntax; now and then wrongly."""

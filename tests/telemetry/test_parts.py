@@ -37,7 +37,7 @@ def test_history_keeps_the_last_five_minutes_in_order() -> None:
 
 
 def figures(name: bytes, number: int = 1, delivered: int = 0, pending: int = 0) -> KeyFigures:
-    reading = (delivered, 0, 0, 0, 0, 0, 0, 0, 0)
+    reading = (delivered, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     return KeyFigures(
         name, number, 1, pending, 0, delivered, 0.0, reading, 0, 0, "idle", None, None
     )
@@ -75,7 +75,7 @@ def test_keys_somebody_looks_at_are_tracked_beside_the_others_within_a_limit() -
 def test_a_key_that_was_forgotten_and_came_back_counts_on_from_what_it_had() -> None:
     tracked = TrackedKeys(1, "messages")
     tracked.choose([candidate(9.0, figures(b"k", delivered=5, pending=3))], 100)
-    total = (0,) * 8
+    total = (0,) * 9
     tracked.count((12, *total), 12, [figures(b"k", delivered=12, pending=3)], 1, 1.0)
     assert tracked.keys[b"k"].totals[0] == 7
     tracked.count((12, *total), 12, [], 2, 1.0)  # the queue has forgotten it

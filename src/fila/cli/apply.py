@@ -19,6 +19,7 @@ _DEFAULTS: Final = {
     "max_attempts": "0",
     "cost": "messages",
     "message_ttl_ms": "0",
+    settings.IN_FLIGHT: "0",
 }
 
 

@@ -34,6 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
         about="Set one setting. An empty value removes it.",
         examples="  fila config set max_retries 5\n"
         "  fila config set throttle.provider:stripe 100,150   # rate per second, burst\n"
+        "  fila config set throttle:provider:stripe:max_in_flight 5   # leased at once\n"
         '  fila config set max_retries ""                     # remove it',
     )
     set_.add_argument("key", metavar="KEY", help="the name of the setting")

@@ -18,6 +18,7 @@ PARTS: Final = {
     "retry": "a delay, until it was ready",
     "paused": "its queue or its key was paused",
     "throttled": "a bucket of its own was empty",
+    "capped": "as many of its key as may be were in flight",
     "no_consumer": "no consumer was connected, or all were held",
     "busy_own": "consumers were busy: with its own key's messages",
     "busy_others": "consumers were busy: with other keys' messages",

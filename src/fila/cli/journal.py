@@ -17,7 +17,7 @@ from fila.distribution import install
 _POLL_S = 0.25
 _WAITS = (
     *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
-    *("busy_own", "busy_others"),
+    *("busy_own", "busy_others", "capped"),
 )
 
 

@@ -10,7 +10,13 @@ from fila.cli.durations import milliseconds
 from fila.cli.options import Subparsers, command, verbs
 from fila.cli.output import count_of, note, say, say_json, shown
 from fila.cli.script import script
-from fila.cli.settings import add_room_options, attempts, create, room_in
+from fila.cli.settings import (
+    add_in_flight_option,
+    add_room_options,
+    attempts,
+    create,
+    room_in,
+)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -35,6 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "  fila queue create mails --max-attempts 5\n"
         "  fila queue create uploads --cost bytes\n"
         "  fila queue create offers --message-ttl 15m --expired drop\n"
+        "  fila queue create renders --max-in-flight-per-key 4\n"
         "  fila queue create orders --on-enqueue 'function on_enqueue(msg)\n"
         '    return { fairness_key = msg.headers["tenant"] }\n'
         "  end'\n"
@@ -74,6 +81,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
 
     add_room_options(create)
+    add_in_flight_option(create)
 
     queue_update.add_parsers(inner)
     reclassify.add_parser(inner)
@@ -137,6 +145,7 @@ def _create(args: argparse.Namespace) -> int:
         "visibility_timeout_ms": args.visibility_timeout,
         "max_attempts": args.max_attempts,
         "cost": args.cost,
+        "max_in_flight_per_key": args.max_in_flight_per_key,
     }
     created = True
     with connection.open_client(args) as client:

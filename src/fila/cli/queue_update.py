@@ -29,6 +29,7 @@ def add_parsers(inner: Subparsers) -> None:
         examples="  fila queue update orders --visibility-timeout 2m --max-attempts 5\n"
         "  fila queue update orders --message-ttl 7d --expired drop\n"
         "  fila queue update orders --on-failure @retry.lua --note 'back off longer'\n"
+        "  fila queue update renders --max-in-flight-per-key 4\n"
         "  fila queue update orders --expect-version 3 --no-on-enqueue\n"
         "  fila queue update orders --from-version 2",
     )
@@ -47,6 +48,7 @@ def add_parsers(inner: Subparsers) -> None:
         help="a message that failed N times is a dead letter (0: no limit)",
     )
     settings.add_room_options(update)
+    settings.add_in_flight_option(update)
     update.add_argument(
         "--from-version",
         metavar="N",
@@ -100,6 +102,8 @@ def _update(args: argparse.Namespace) -> int:
     if args.max_attempts is not None:
         named["max_attempts"] = str(args.max_attempts)
     named.update(settings.room_in(args))
+    if args.max_in_flight_per_key is not None:
+        named[settings.IN_FLIGHT] = str(args.max_in_flight_per_key)
     if not named and not args.from_version:
         raise usage("name a setting to change, such as --max-attempts 5")
     with connection.open_client(args) as client:

@@ -24,7 +24,16 @@ SCRIPTS: Final = ("on_enqueue", "on_failure")
 LIMITS: Final = ("hook_timeout_ms", "hook_memory_limit_bytes", "fail_mode")  # of hooks
 HOOKS: Final = (*SCRIPTS, *LIMITS)
 ROOM: Final = ("message_ttl_ms", "expired")  # how long messages stay
-NAMES: Final = (*SCRIPTS, "visibility_timeout_ms", "max_attempts", "cost", *ROOM, *LIMITS)
+IN_FLIGHT: Final = "max_in_flight_per_key"
+NAMES: Final = (
+    *SCRIPTS,
+    "visibility_timeout_ms",
+    "max_attempts",
+    "cost",
+    IN_FLIGHT,
+    *ROOM,
+    *LIMITS,
+)
 FAIL_MODES: Final = ("default", "last-good", "reject")
 EXPIRED: Final = ("dead-letter", "drop")
 ATTEMPTS_MAX: Final = 1_000_000  # as the broker's settings say
@@ -113,6 +122,15 @@ def hooks_in(args: argparse.Namespace) -> dict[str, str]:
     return found
 
 
+def add_in_flight_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-in-flight-per-key",
+        metavar="N",
+        type=whole_number(0, "a number of messages"),
+        help="no more messages of one fairness key leased at once (0: no limit)",
+    )
+
+
 def attempts(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > ATTEMPTS_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {ATTEMPTS_MAX}")
@@ -132,7 +150,7 @@ def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
     # Those that a queue has anyway need no change.
     limits = {
         one: settings[one]
-        for one in (*ROOM, *LIMITS)
+        for one in (IN_FLIGHT, *ROOM, *LIMITS)
         if settings.get(one, "") not in ("", "0", EXPIRED[0])
     }
     return client.update_queue(name, limits) if limits else 1
@@ -144,7 +162,7 @@ def setting_text(name: str, text: str) -> str:
         return "without end"
     if name in ("visibility_timeout_ms", "message_ttl_ms") and text.isdigit():
         return duration(int(text))
-    if name == "max_attempts":
+    if name in ("max_attempts", IN_FLIGHT):
         return "no limit" if text in ("", "0") else shown(text)
     return shown(text) if text else "the default"
 

@@ -1,4 +1,9 @@
-"""A token bucket: how often messages of one throttle key may go, and the lanes that wait for it."""
+"""Gates: what a lane may have to wait at, and the lanes in line there.
+
+A token bucket says how often messages of one throttle key may go. A cap says how many of a throttle
+key, a fairness key or an ordering key may be leased at once; that is counted by the lanes that have
+it (`caps.py`), so no slot is ever lost.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,49 @@ from fila.core.deadline import Sleeper
 
 if TYPE_CHECKING:
     from fila.core.lane import Lane
+    from fila.core.queue import Queue
 
 NS: Final = 1_000_000_000
 # A refill computed in floating point may fall short of a whole token by rounding; this is
 # far above that error and far below anything a rate can show.
 TOKEN: Final = 1.0 - 1e-9
+NO_LIMIT: Final = 1 << 62
 
 
-class Bucket(Sleeper):
+class Gate(Sleeper):
+    """Lanes in line, and how often one was made to wait here since the broker started."""
+
+    __slots__ = ("limited", "name", "waiters")
+
+    def __init__(self, name: bytes) -> None:
+        super().__init__()
+        self.name = name
+        self.waiters: OrderedDict[Lane, None] = OrderedDict()
+        self.limited = 0
+
+
+class Cap(Gate):
+    """Slots for messages in flight; each lane that has this cap among its own counts here."""
+
+    __slots__ = ("in_flight", "limit", "queue")
+
+    def __init__(self, name: bytes, limit: int, queue: Queue | None = None) -> None:
+        super().__init__(name)
+        self.limit = limit  # 0: the queue's, for each of its keys
+        self.queue = queue  # whose key's it is; None: a throttle key's
+        self.in_flight = 0
+
+    def slots(self) -> int:
+        """How many more may be leased now."""
+        limit = self.limit
+        if limit == 0 and self.queue is not None:
+            limit = self.queue.max_in_flight_per_key
+        if limit == 0:
+            return NO_LIMIT
+        return limit - self.in_flight if limit > self.in_flight else 0
+
+
+class Bucket(Gate):
     """Tokens at a point in time. Shared by every queue that names its key; or, where a group is
     given, of one fairness key of a queue (`overriding.py`), whose name it has then."""
 
@@ -27,31 +67,24 @@ class Bucket(Sleeper):
         "burst",
         "dirty",
         "group",
-        "limited",
-        "name",
         "passed",
         "rate",
         "row",
         "tokens",
-        "waiters",
     )
 
     def __init__(
         self, name: bytes, rate: float, burst: float, now: int, row: bytes = b"", group: int = 0
     ) -> None:
-        super().__init__()
-        self.name = name
+        super().__init__(name)
         self.row = row or rows.BUCKET_PREFIX + name  # where its level is stored
         self.group = group  # the log group it is stored with
         self.rate = rate
         self.burst = burst
         self.tokens = burst  # a new bucket starts full
         self.at_ns = now
-        self.waiters: OrderedDict[Lane, None] = OrderedDict()  # lanes in line for it
         self.dirty = False
-        # Since the broker started: messages it admitted, and times it made a lane wait.
-        self.passed = 0
-        self.limited = 0
+        self.passed = 0  # messages it admitted since the broker started
 
     def refill(self, now: int) -> None:
         elapsed = now - self.at_ns

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from fila.core.bucket import Bucket, first_short, whole_tokens
+from fila.core.caps import room
 from fila.core.fairness import FairnessKey, Ring
 from fila.core.lane import Lane
 from fila.core.readiness import leave_line, park
@@ -49,6 +50,9 @@ def begin_visit(state: State, lane: Lane) -> bool:
         assert short is not None
         state.pass_left -= 1
         park(state, lane, short)
+        return False
+    if (lane.caps or lane.queue.max_in_flight_per_key) and room(state, lane, 1) == 0:
+        state.pass_left -= 1
         return False
     carried = key.deficit
     granted = carried + key.weight * state.settings.quantum_bytes

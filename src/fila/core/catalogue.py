@@ -5,6 +5,7 @@ from __future__ import annotations
 from fila.core import effect, grouping, key_rows, overriding, rejection, rows, throttle
 from fila.core.bucket import Bucket
 from fila.core.byte_cost import COST_BYTES, COSTS, cost_of
+from fila.core.caps import free_slots, in_flight_fault, set_cap
 from fila.core.command import CreateQueue, DeleteQueue, SetConfig, StoreAuth
 from fila.core.effect import Ended, Event
 from fila.core.lane import LANE_EMPTY, LANE_PARKED
@@ -50,6 +51,9 @@ def create_queue(state: State, command: CreateQueue) -> Rejection | None:
     if known + 2 > settings.queues_max:
         return invalid_value("queue", f"there are {settings.queues_max} queues already, the limit")
     fault = attempts_fault(settings, name, command.max_attempts)
+    if fault is not None:
+        return fault
+    fault = in_flight_fault(settings, command.max_in_flight_per_key)
     if fault is not None:
         return fault
     if command.cost not in COSTS:
@@ -178,7 +182,10 @@ def set_config(state: State, command: SetConfig) -> Rejection | None:
     value_bytes_max = state.settings.config_value_bytes_max
     if len(value.encode()) > value_bytes_max:
         return invalid_value("config value", f"it is longer than {value_bytes_max} bytes")
-    change = throttle.change(key, value, state.config)
+    capped = throttle.in_flight(key, value)
+    change = throttle.change(key, value, state.config) if capped is None else None
+    if isinstance(capped, Rejection):
+        return capped
     if isinstance(change, Rejection):
         return change
     ops = state.ops(state.groups[0])
@@ -192,6 +199,8 @@ def set_config(state: State, command: SetConfig) -> Rejection | None:
         ops.append((PUT_STATE, rows.CONFIG_PREFIX + name.encode(), text.encode()))
     if change is not None:
         set_limit(state, change.name.encode(), change.limit)
+    if capped is not None:
+        set_cap(state, capped[0].encode(), capped[1])
     if state.journal:
         state.events.append(
             Event(state.now, effect.EVENT_CONFIG_CHANGED, "", reason=f"{key}={value}")
@@ -279,6 +288,7 @@ def _new_row(state: State, group: Group, visibility_ms: int, wanted: CreateQueue
         wanted.on_failure,
         wanted.max_attempts,
         by_bytes=wanted.cost == COST_BYTES,
+        max_in_flight_per_key=wanted.max_in_flight_per_key,
     )
 
 
@@ -372,6 +382,8 @@ def _forget_lanes(state: State, queue: Queue) -> None:
     window_bytes = 0
     for key in queue.keys.values():
         for lane in key.lanes.values():
+            if lane.caps and lane.leased:
+                free_slots(state, lane, lane.leased)
             lane.forgotten = True
             lane.state = LANE_EMPTY
             window_bytes += lane.window_bytes
@@ -391,6 +403,8 @@ def _forget_lanes(state: State, queue: Queue) -> None:
                     del state.lanes_of_throttle[name]
         queue.group.forgotten += len(key.lanes)
     windows.bytes -= window_bytes
+    for cap in [cap for cap in state.freed if not cap.waiters]:
+        del state.freed[cap]
 
 
 def _delete_rows(ops: list[Op], queue: int) -> None:

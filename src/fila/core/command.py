@@ -24,6 +24,7 @@ class CreateQueue(NamedTuple):
     visibility_ms: int = 0  # 0: the default
     max_attempts: int = 0  # failures that make a dead letter, whatever the hook says; 0: no limit
     cost: str = ""  # of a message, to its key: "messages" (1; also if empty) or "bytes"
+    max_in_flight_per_key: int = 0  # messages of a fairness key leased at once; 0: no limit
 
 
 class UpdateQueue(NamedTuple):

@@ -7,6 +7,7 @@ clocks that only move at state changes, so the split is O(1) and adds up to the 
                   fell to messages in flight of its own key, and of other keys
     no consumer   the queue's stall clock ran otherwise: none was connected, or all were held
     throttled     it did not, and the lane stood parked on a bucket
+    capped        or at a cap: as many of its key as may be were in flight
     others' turn  neither, and the message headed its key's oldest lane: other keys were served
     paused        the queue's pauses, taken out of "no consumer", and the key's, out of what is left
     own backlog   the rest: older messages of its own key stood before it
@@ -22,6 +23,7 @@ from typing import Final
 from fila.core import expiries, quarantining, rows, ttl
 from fila.core.bucket import first_short, whole_tokens
 from fila.core.byte_cost import begin_visit, charge
+from fila.core.caps import account, leased_more, room, wake_capped
 from fila.core.effect import Delivery
 from fila.core.eligible import eligible_in, with_others
 from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entry
@@ -54,6 +56,11 @@ def deliver(state: State) -> bool:
                 break
             del state.waiting[bucket]
             wakings -= 1 + wake_waiters(state, bucket)
+        for cap in list(state.freed):
+            if wakings <= 0:
+                break
+            del state.freed[cap]
+            wakings -= 1 + wake_capped(state, cap)
         while state.touched:
             queue = state.touched.popleft()
             queue.touched = False
@@ -61,7 +68,7 @@ def deliver(state: State) -> bool:
                 state.touch_queue(queue)
                 return True
             state.pass_left -= 1
-        if not state.waiting:
+        if not state.waiting and not state.freed:
             return False
         if wakings <= 0:
             return True
@@ -123,6 +130,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     mark = service.mark
     windows = state.windows
     pauses = queue.pauses
+    capped = queue.max_in_flight_per_key
     bytes_before = bytes_keep = 0  # of bytes_left: when a visit begins, and when it is over
     visits = 0
     ages = queue.aging is not None
@@ -159,6 +167,17 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 short = first_short(buckets)
                 assert short is not None
                 park(state, lane, short)
+                passed_over = 0
+                state.pass_left -= 1
+                if state.pass_left <= 0:
+                    if deficit == key.granted:
+                        key.deficit = key.carried  # a visit begins with its first message
+                    break
+                continue
+        if lane.caps or capped:
+            key.deficit = deficit
+            run = room(state, lane, run)
+            if run == 0:
                 passed_over = 0
                 state.pass_left -= 1
                 if state.pass_left <= 0:
@@ -215,7 +234,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     held -= held_then
                 if held > busy:
                     held = busy  # fractions of a nanosecond
-                wait = (0, throttled, no_consumer - busy, own, turn, 0, held, busy - held)
+                wait = (0, throttled, no_consumer - busy, own, turn, 0, held, busy - held, 0)
             else:
                 no_consumer = stall_ns - lane.head_stall_ns
                 throttled = throttled_ns - lane.head_throttled_ns
@@ -223,7 +242,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 busy = busy_ns - lane.head_busy_ns
                 held = min(held_ns - lane.head_held_ns, busy)
                 wait = (
-                    stamp - since, throttled, no_consumer - busy, own, turn, 0, held, busy - held,
+                    stamp - since, throttled, no_consumer - busy,
+                    own, turn, 0, held, busy - held, 0,
                 )  # fmt: skip
             if ages:
                 expiries.waits_no_more(state, queue, entry)
@@ -291,6 +311,12 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 state.use_bucket(bucket)
             if deficit <= 0:
                 leave_line(lane)  # its visit is over: next time it waits at the end
+        if lane.caps:
+            leased_more(lane, taken)
+            if deficit <= 0:
+                leave_line(lane)
+        if lane.cap_clock is not None:
+            account(lane, waits, taken)
         if pauses is not None:
             pauses.account(key.name, entries, waits, taken, now, stall_ns)
         if trail is not None:

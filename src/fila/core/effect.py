@@ -85,6 +85,7 @@ EVENT_KEY_OVERRIDE_ENDED: Final = "key_override_ended"
 EVENT_PURGED: Final = "purged"
 EVENT_DUE: Final = "due"
 EVENT_MOVED: Final = "moved"
+EVENT_CAPPED: Final = "capped"
 
 
 class Event(NamedTuple):

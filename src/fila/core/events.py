@@ -1,7 +1,8 @@
 """Events for the journal: of single messages, lanes, keys and queues.
 
-    parked      a bucket is short: the lane's messages may not go any more
+    parked      a bucket is short, or a cap is full: the lane's messages may not go any more
     throttled   the lane's wait for a bucket, an interval, recorded at its end
+    capped      the same for a slot: as many of its key as may be were in flight
     due         a lane that waited for its first message's time may go
     moved       a message was redriven: what its key has left in the dead-letter queue
     stalled     no consumer had credit although messages waited, an interval, recorded at its end
@@ -73,7 +74,8 @@ def parked(lane: Lane, now: int, ring_delta: int) -> Event:
 def throttled(lane: Lane, now: int, ring_delta: int = 0) -> Event:
     """Called when the lane is no longer parked; its clock still tells since when it was."""
     unstalled_ns = now - lane.queue.stall_at(now) - lane.parked_since
-    return _of_lane(effect.EVENT_THROTTLED, lane, now, now - unstalled_ns, ring_delta)
+    kind = effect.EVENT_CAPPED if lane.at_cap else effect.EVENT_THROTTLED
+    return _of_lane(kind, lane, now, now - unstalled_ns, ring_delta)
 
 
 def due(lane: Lane, now: int, ring_delta: int) -> Event:

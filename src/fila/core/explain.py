@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fila.core import override, rejection, wording
 from fila.core.byte_cost import cost_of, quantum_of
+from fila.core.caps import full_cap, limit_of
 from fila.core.due import due
 from fila.core.entry import ATTEMPTS, ENQUEUED_NS, SINCE_NS, STAMP, WEIGHT, message_id, ready_ns
 from fila.core.fairness import FairnessKey
@@ -298,6 +299,16 @@ def _explained(state: State, waiting: Waiting, document: Document) -> Document:
             "burst": bucket.burst,
             "next_token_ms": max(token_ns - now, 0) / MS if token_ns else None,
             "waiting_lanes": len(bucket.waiters),
+        }
+    cap = full_cap(lane)
+    document["cap"] = None
+    if cap is not None:
+        document["cap"] = {
+            "of": "throttle_key" if cap.queue is None else "fairness_key",
+            "key": cap.name.decode(),
+            "in_flight": cap.in_flight,
+            "limit": limit_of(cap),
+            "waiting_lanes": len(cap.waiters),
         }
     shares = bucket is not None and bucket.group == 0 and cause == CAUSE_THROTTLED
     shared = bucket.name if bucket is not None and shares else None

@@ -19,6 +19,7 @@ from fila.core.busy import FRACTION
 from fila.core.service import Counted
 
 if TYPE_CHECKING:
+    from fila.core.bucket import Cap
     from fila.core.lane import Lane
     from fila.core.meter import Meter
     from fila.core.pause import Pause
@@ -34,6 +35,7 @@ class FairnessKey(Counted):
         "after",
         "before",
         "bytes",
+        "cap",
         "carried",
         "deficit",
         "entitled",
@@ -80,6 +82,7 @@ class FairnessKey(Counted):
         self.joined_had = 0  # and what had been delivered of it
         self.meter: Meter | None = None  # made when somebody measures
         self.pause: Pause | None = None
+        self.cap: Cap | None = None  # of what is in flight; made when its queue first has one
         self.before: FairnessKey | None = None
         self.after: FairnessKey | None = None
         self.lanes: dict[tuple[bytes, ...], Lane] = {}

@@ -20,6 +20,7 @@ from fila.core.queue import Queue
 
 # What a key does now.
 KEY_PAUSED = "paused"
+KEY_CAPPED = "capped"  # as many as may be are in flight
 KEY_READY = "ready"
 KEY_THROTTLED = "throttled"
 KEY_DELAYED = "delayed"
@@ -178,10 +179,12 @@ def of_queue(queue: Queue) -> QueueFigures:
 def of_key(key: FairnessKey, queue: Queue) -> KeyFigures:
     ring = queue.ring
     override = queue.overrides.get(key.name)
-    leased = throttled = delayed = 0
+    leased = throttled = capped = delayed = 0
     for lane in key.lanes.values():
         leased += lane.leased
-        if lane.state == LANE_PARKED:
+        if lane.state == LANE_PARKED and lane.at_cap:
+            capped += lane.pending
+        elif lane.state == LANE_PARKED:
             throttled += lane.pending
         elif lane.state == LANE_DELAYED:
             delayed += lane.pending
@@ -191,6 +194,8 @@ def of_key(key: FairnessKey, queue: Queue) -> KeyFigures:
         state = KEY_READY
     elif throttled:
         state = KEY_THROTTLED
+    elif capped:
+        state = KEY_CAPPED
     else:
         state = KEY_DELAYED if delayed else KEY_IDLE
     reading = NOTHING if key.meter is None else key.meter.reading()

@@ -22,6 +22,7 @@ from bisect import insort
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from fila.core.cap_clock import CapClock
 from fila.core.deadline import Sleeper
 from fila.core.entry import (
     BODY,
@@ -41,7 +42,7 @@ from fila.core.later import Later
 from fila.core.rows import LAST_ID, MESSAGE_KEY, lane_prefix
 
 if TYPE_CHECKING:
-    from fila.core.bucket import Bucket
+    from fila.core.bucket import Bucket, Cap, Gate
     from fila.core.fairness import FairnessKey
     from fila.core.queue import Queue
 
@@ -50,17 +51,21 @@ DELAY_BIT: Final = 1 << 63  # in a stored head
 # is most of what an idle fairness key would cost.
 NO_WINDOW: Final[deque[Entry]] = deque()
 NO_BUCKETS: Final[list[Bucket]] = []
+NO_CAPS: Final[list[Cap]] = []
 
 LANE_EMPTY: Final = 0  # nothing pending
 LANE_READY: Final = 1  # its head may go: the lane takes part in its key's turns
 LANE_DELAYED: Final = 2  # its head lies in the future: parked on the deadline heap
-LANE_PARKED: Final = 3  # a bucket is short: parked on that bucket
+LANE_PARKED: Final = 3  # a bucket is short, or a cap is full: parked there
 LANE_PAUSED: Final = 4  # its key is paused: it takes part again when the key is resumed
 
 
 class Lane(Sleeper):
     __slots__ = (
+        "at_cap",
         "buckets",
+        "cap_clock",
+        "caps",
         "delivered",
         "forgotten",
         "head_active_ns",
@@ -104,9 +109,12 @@ class Lane(Sleeper):
         self.number = number
         self.throttle_keys = throttle_keys
         self.buckets: list[Bucket] = [] if throttle_keys else NO_BUCKETS
+        self.caps: list[Cap] = NO_CAPS
+        self.cap_clock: CapClock | None = None  # until it is first parked at a cap
+        self.at_cap = False  # parked there, and not at a bucket
         self.state = LANE_EMPTY
         self.stands = 0  # its entry's serial among the lanes of its key that may go; 0: it has none
-        self.line_of: Bucket | None = None  # parked, or woken and not yet through with its visit
+        self.line_of: Gate | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
         self.later: Later | None = None  # which of them wait for their time; None: not one
         self.leased = 0
@@ -326,10 +334,26 @@ class Lane(Sleeper):
         return grown
 
     def throttled_at(self, now: int) -> int:
-        """The throttle clock: unstalled time the lane stood parked on a bucket, up to `now`."""
+        """The throttle clock: unstalled time the lane stood parked at a gate, up to `now`."""
         if self.state != LANE_PARKED:
             return self.throttled_ns
         return self.throttled_ns + (now - self.queue.stall_at(now)) - self.parked_since
+
+    def unpark(self, active_ns: int) -> None:
+        """It is parked no more; its clocks tell so."""
+        before = self.throttled_ns
+        self.throttled_ns = before + active_ns - self.parked_since
+        if self.cap_clock is not None:
+            self.cap_clock.add(self.throttled_ns, self.at_cap)
+        elif self.at_cap:
+            self.cap_clock = CapClock(before, 0 if self.buckets else before)
+            self.cap_clock.add(self.throttled_ns, at_cap=True)
+
+    def capped_at(self, parked_ns: int) -> int:
+        """How much of its first `parked_ns` of parked time it stood at a cap."""
+        if self.state == LANE_PARKED and self.at_cap and parked_ns > self.throttled_ns:
+            return self.capped_at(self.throttled_ns) + parked_ns - self.throttled_ns
+        return self.cap_clock.at(parked_ns) if self.cap_clock is not None else 0
 
     def place_of(self, stamp: int) -> bytes:
         """Where messages with this stamp begin: below the keys of all of them."""

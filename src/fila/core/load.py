@@ -25,7 +25,8 @@ from fila.core import (
     throttle,
     ttl,
 )
-from fila.core.bucket import Bucket
+from fila.core.bucket import Bucket, Cap
+from fila.core.caps import leased_more, restored
 from fila.core.entry import id_of, lane_number_of
 from fila.core.extending import drop, keep
 from fila.core.lane import DELAY_BIT, LANE_EMPTY, Lane
@@ -176,6 +177,8 @@ def _load_buckets(state: State) -> None:
         if level is not None:
             tokens, at_ns = rows.read_bucket(level)
             bucket.restore(tokens, at_ns, state.now)
+    for name, most in throttle.in_flight_limits(state.config).items():
+        state.caps[name.encode()] = Cap(name.encode(), most)
 
 
 def _read_ledger(reader: Reader, group: int) -> Ledger:
@@ -271,6 +274,7 @@ def _load_leases(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane])
             lane.key.leased += 1
             if queue.aging is None and ttl.is_told(stored, rows.MESSAGE_HEAD_BYTES):
                 queue.aging = Aging(queue)
+            leased_more(lane, 1)
             lane.delivered = max(lane.delivered, key)
             lease.remaining += 1
         if lease.remaining:
@@ -310,6 +314,7 @@ def _load_head(state: State, lane: Lane) -> None:
     # The same in all of its lanes, unless the limit is lower than it was.
     key.told_weight = min(lane.weight_seen, state.settings.weight_max)
     state.weigh(queue, key)
+    restored(lane)
     if lane.pending or lane.leased:
         state.idle.pop(lane, None)
     if lane.pending == 0:

@@ -198,7 +198,8 @@ class Machine(Applies):
             return state.now
         if state.returning.heap and state.returning:
             return state.now
-        if delivers and (state.touched or state.waiting or state.filling):
+        waits = state.touched or state.waiting or state.filling or state.freed
+        if delivers and waits:
             return state.now
         return state.deadlines.next_ns()
 

@@ -21,14 +21,14 @@ def measure(delivery: Delivery) -> None:
         total = queue.meter = QueueMeter()
     counts = total.latency_counts
     now = delivery.leased_ns
-    latency_ns = retries = throttles = stalls = owns = turns = pauses = limited = 0
+    latency_ns = retries = throttles = stalls = owns = turns = pauses = caps = limited = 0
     held_own = held_others = 0
     for entry, lane, wait in zip(delivery.entries, delivery.lanes, delivery.waits, strict=True):
         key = lane.key
         meter = key.meter
         if meter is None:
             meter = key.meter = Meter()
-        retry, throttled, no_consumer, own, turn, paused, busy_own, busy_others = wait
+        retry, throttled, no_consumer, own, turn, paused, busy_own, busy_others, capped = wait
         meter.delivered += 1
         # Most messages wait for one or two things: looking is cheaper than adding nothing.
         if own:
@@ -56,6 +56,9 @@ def measure(delivery: Delivery) -> None:
         if busy_others:
             meter.busy_others += busy_others
             held_others += busy_others
+        if capped:
+            meter.capped += capped
+            caps += capped
         took = now - entry[ENQUEUED_NS]
         latency_ns += took
         counts[bisect_left(LATENCY_BOUNDS_NS, took)] += 1
@@ -69,5 +72,6 @@ def measure(delivery: Delivery) -> None:
     waits.paused += pauses
     waits.busy_own += held_own
     waits.busy_others += held_others
+    waits.capped += caps
     total.limited += limited
     total.latency_ns += latency_ns

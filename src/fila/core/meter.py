@@ -24,10 +24,10 @@ LATENCY_BOUNDS_NS: Final = [
 # Upper bounds of the time a hook takes per message.
 HOOK_BOUNDS_US: Final = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0]
 
-# (delivered, retry, throttled, no consumer, own, turn, paused, busy own, busy others): messages,
-# then ns by cause.
-Reading = tuple[int, int, int, int, int, int, int, int, int]
-NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0, 0, 0, 0)
+# (delivered, retry, throttled, no consumer, own, turn, paused, busy own, busy others, capped):
+# messages, then ns by cause.
+Reading = tuple[int, int, int, int, int, int, int, int, int, int]
+NOTHING: Final[Reading] = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Meter:
@@ -36,6 +36,7 @@ class Meter:
     __slots__ = (
         "busy_others",
         "busy_own",
+        "capped",
         "delivered",
         "no_consumer",
         "own",
@@ -55,6 +56,7 @@ class Meter:
         self.paused = 0
         self.busy_own = 0
         self.busy_others = 0
+        self.capped = 0
 
     def reading(self) -> Reading:
         return (
@@ -67,6 +69,7 @@ class Meter:
             self.paused,
             self.busy_own,
             self.busy_others,
+            self.capped,
         )
 
 

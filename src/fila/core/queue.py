@@ -20,7 +20,7 @@ from fila.core.rows import QueueRow
 from fila.core.service import Service
 
 if TYPE_CHECKING:
-    from fila.core.bucket import Bucket
+    from fila.core.bucket import Bucket, Cap
     from fila.core.lane import Lane
     from fila.core.lease import Consumer, Lease, LeaseBatch, Leased
 
@@ -131,6 +131,7 @@ class Queue(Sleeper):
         "drops_expired",
         "due_extended",
         "extended",
+        "full_caps",
         "gone",
         "group",
         "heads",
@@ -144,6 +145,7 @@ class Queue(Sleeper):
         "leases",
         "loaded_ns",
         "max_attempts",
+        "max_in_flight_per_key",
         "meter",
         "name",
         "next_lane",
@@ -178,6 +180,8 @@ class Queue(Sleeper):
         self.on_enqueue = row.on_enqueue
         self.on_failure = row.on_failure
         self.max_attempts = row.max_attempts  # a message that failed so often is dead; 0: no limit
+        self.max_in_flight_per_key = row.max_in_flight_per_key  # 0: no limit
+        self.full_caps: dict[Cap, None] = {}  # of its keys, those with lanes in line
         self.version = row.version  # of its settings: 1, and one more with every change
         self.ttl_ms = row.ttl_ms  # of a message, from its enqueue; 0: what the message says
         self.drops_expired = row.drops_expired  # else they are dead letters

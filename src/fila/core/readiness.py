@@ -1,4 +1,4 @@
-"""Whether a lane's head may go: the states of a lane, and the line of lanes a short bucket wakes.
+"""Whether a lane's head may go: the states of a lane, and the line of lanes a gate wakes.
 
 Lane states change only here: EMPTY → READY | DELAYED, READY ⇄ PARKED, DELAYED → READY, any → EMPTY;
 while a key is paused, PAUSED takes the place of READY and PARKED.
@@ -7,7 +7,7 @@ while a key is paused, PAUSED takes the place of READY and PARKED.
 from __future__ import annotations
 
 from fila.core import events
-from fila.core.bucket import TOKEN, Bucket
+from fila.core.bucket import TOKEN, Bucket, Cap, Gate
 from fila.core.fairness import FairnessKey
 from fila.core.lane import LANE_DELAYED, LANE_PARKED, LANE_PAUSED, LANE_READY, Lane
 from fila.core.queue import Queue
@@ -20,7 +20,7 @@ def make_ready(state: State, lane: Lane) -> None:
     key = lane.key
     active_ns = state.now - queue.stall_at(state.now)
     if lane.state == LANE_PARKED:
-        lane.throttled_ns += active_ns - lane.parked_since
+        lane.unpark(active_ns)
     elif lane.state == LANE_DELAYED:
         # Its head is ready from this moment on.
         lane.head_stall_ns = state.now - active_ns
@@ -69,7 +69,7 @@ def make_unready(state: State, lane: Lane, to: int) -> None:
                 queue.ring.let_go(key)
             queue.ring.leave(key)
     elif lane.state == LANE_PARKED:
-        lane.throttled_ns += active_ns - lane.parked_since
+        lane.unpark(active_ns)
         if state.journal:
             state.events.append(events.throttled(lane, state.now))
     elif lane.state == LANE_DELAYED:
@@ -113,31 +113,38 @@ def resume_lanes(state: State, key: FairnessKey) -> None:
         state.touch_queue(queue)
 
 
-def park(state: State, lane: Lane, bucket: Bucket) -> None:
-    """The bucket is short of a token for the lane's head: wait for it there."""
+def park(state: State, lane: Lane, gate: Gate) -> None:
+    """The bucket is short of a token for the lane's head, or the cap is full: wait for it there."""
     queue = lane.queue
     resumes = 0 < lane.key.deficit < lane.key.granted
     was_active = lane.key.active
     make_unready(state, lane, LANE_PARKED)
-    bucket.limited += 1
+    gate.limited += 1
     lane.parked_since = state.now - queue.stall_at(state.now)
+    lane.at_cap = not isinstance(gate, Bucket)
     if state.journal:
         ring_delta = lane.key.active - was_active
         state.events.append(events.parked(lane, state.now, ring_delta))
-    if lane.line_of is not bucket:
+    if lane.line_of is not gate:
         leave_line(lane)
-        lane.line_of = bucket
-        bucket.waiters[lane] = None
+        lane.line_of = gate
+        gate.waiters[lane] = None
         if resumes and not lane.key.active:
-            bucket.waiters.move_to_end(lane, last=False)
-    arm_bucket(state, bucket)
+            gate.waiters.move_to_end(lane, last=False)
+    if isinstance(gate, Bucket):
+        arm_bucket(state, gate)
+    elif isinstance(gate, Cap) and gate.queue is not None:
+        gate.queue.full_caps[gate] = None
 
 
 def leave_line(lane: Lane) -> None:
-    """The lane waits for no bucket any more, and no bucket remembers it."""
-    if lane.line_of is not None:
-        del lane.line_of.waiters[lane]
+    """The lane waits at no gate any more, and no gate remembers it."""
+    gate = lane.line_of
+    if gate is not None:
+        del gate.waiters[lane]
         lane.line_of = None
+        if isinstance(gate, Cap) and gate.queue is not None and not gate.waiters:
+            gate.queue.full_caps.pop(gate, None)
 
 
 def arm_bucket(state: State, bucket: Bucket) -> None:

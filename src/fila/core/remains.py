@@ -10,6 +10,7 @@ its way, so a lane keeps its key and its queue.
 from __future__ import annotations
 
 from fila.core.fairness import NO_OTHERS
+from fila.core.lane import NO_CAPS
 from fila.core.queue import Queue
 from fila.core.state import State
 
@@ -32,10 +33,13 @@ def _some(queue: Queue, left: int) -> int:
         left -= 1 + len(key.lanes)
         for lane in key.lanes.values():
             lane.older = lane.newer = None
+            lane.caps = NO_CAPS
         key.lanes.clear()
         key.lane = None
+        key.cap = None
         key.others = NO_OTHERS
         key.before = key.after = None
+    queue.full_caps.clear()
     while queue.leased:
         if left <= 0:
             return 0

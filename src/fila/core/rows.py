@@ -33,8 +33,8 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               · flags u8 (1 on_enqueue present, 2 on_failure present, 4 hidden)
               · len32 script · len32 script
               · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
-                2 cost (1 bytes), 3 version (left out: 1), 8 message_ttl_ms,
-                9 expired (1 drop)
+                2 cost (1 bytes), 3 version (left out: 1), 4 max_in_flight_per_key,
+                8 message_ttl_ms, 9 expired (1 drop)
               (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
@@ -119,9 +119,13 @@ _QUEUE_SETTING: Final = struct.Struct(">BQ")
 _MAX_ATTEMPTS: Final = 1
 _COST: Final = 2
 _VERSION: Final = 3
+_MAX_IN_FLIGHT: Final = 4
 _MESSAGE_TTL: Final = 8
 _DROPS_EXPIRED: Final = 9
-_KNOWN_SETTINGS: Final = {_MAX_ATTEMPTS, _COST, _VERSION, _MESSAGE_TTL, _DROPS_EXPIRED}
+_KNOWN_SETTINGS: Final = {
+    *(_MAX_ATTEMPTS, _COST, _VERSION, _MAX_IN_FLIGHT),
+    *(_MESSAGE_TTL, _DROPS_EXPIRED),
+}
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
 _LEDGER_HEAD: Final = struct.Struct(">BQB")
@@ -159,6 +163,7 @@ class QueueRow(NamedTuple):
     # A dead-letter queue that was deleted while its queue was not: it is not there until the next
     # dead letter, which writes 'd'.
     hidden: bool = False
+    max_in_flight_per_key: int = 0  # 0: no limit
 
 
 class LaneRow(NamedTuple):
@@ -266,6 +271,7 @@ def queue_row(row: QueueRow) -> bytes:
     if row.version != 1:
         settings.append((_VERSION, row.version))
     settings += [(_MESSAGE_TTL, row.ttl_ms), (_DROPS_EXPIRED, int(row.drops_expired))]
+    settings.append((_MAX_IN_FLIGHT, row.max_in_flight_per_key))
     given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
     return b"".join([*parts, bytes([len(given)]), *given])
 
@@ -290,6 +296,7 @@ def read_queue(value: bytes) -> QueueRow:
         settings.get(_MESSAGE_TTL, 0),
         settings.get(_DROPS_EXPIRED, 0) == 1,
         bool(flags & 4),
+        settings.get(_MAX_IN_FLIGHT, 0),
     )
 
 

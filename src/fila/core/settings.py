@@ -16,6 +16,7 @@ class Settings(NamedTuple):
     visibility_ms_min: int = 1_000
     visibility_ms_max: int = 7 * 24 * 3600 * 1000
     max_attempts_max: int = 1_000_000  # the highest delivery limit of a queue
+    in_flight_max: int = 1_000_000  # the highest limit of a key's messages in flight
     versions_kept: int = 20  # of a queue's settings
     note_bytes_max: int = 1_024  # of why a queue was changed, and of who did
     age_messages: int = 256  # whose time to live ran out, given up in one turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fila.core import aging, catalogue, effect, events, rejection, reread, rows, ttl
+from fila.core.caps import free_slots
 from fila.core.command import Ack, Expire, Nack, Release
 from fila.core.eligible import eligible
 from fila.core.entry import (
@@ -239,6 +240,8 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
         queue.watch(state.now)
     lane.key.hold(-1, busy.integral)
     lane.leased -= 1
+    if lane.caps:
+        free_slots(state, lane, 1)
     if lane.leased == 0 and lane.pending == 0:
         state.rest(lane)
     lease.remaining -= 1

@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from typing import Final
 
 from fila.core import events, rows, unloaded
-from fila.core.bucket import Bucket
+from fila.core.bucket import Bucket, Cap
 from fila.core.deadline import Deadlines
 from fila.core.effect import BatchLeased, Delivery, Ended
 from fila.core.fairness import FairnessKey
@@ -49,6 +49,7 @@ class State:
         self.next_queue = 1
         self.config: dict[str, str] = {}
         self.buckets: dict[bytes, Bucket] = {}
+        self.caps: dict[bytes, Cap] = {}  # of throttle keys
         self.lanes_of_throttle: dict[bytes, dict[Lane, None]] = {}
         self.deadlines = Deadlines()
         self.times = Times(reader)  # of delayed messages, while events are recorded
@@ -72,6 +73,7 @@ class State:
         self.purged: dict[Lane, None] = {}  # lanes whose rows in the store are gone with this turn
         self.taken: dict[bytes, None] = {}  # messages that went from the middle of their lanes
         self.waiting: dict[Bucket, None] = {}  # buckets whose waiters may have a token to take
+        self.freed: dict[Cap, None] = {}  # caps that may have slots for those in line
         self.touched: deque[Queue] = deque()  # queues a delivery pass should look at
         self.deliveries: list[Delivery] = []
         self.pass_left = 0  # messages
@@ -156,6 +158,11 @@ class State:
             bucket = queue.key_buckets.get(fairness_key)
             if bucket is not None:
                 lane.buckets = [*lane.buckets, bucket]
+        caps = [self.caps[name] for name in throttle_keys if name in self.caps]
+        if key.cap is not None:
+            caps.append(key.cap)
+        if caps:
+            lane.caps = caps
         return lane
 
     def forget_lane(self, lane: Lane) -> None:

@@ -3,8 +3,10 @@
     throttle.<key>         "rate,burst"
     throttle:<key>:rate    "rate"        burst defaults to max(rate, 1)
     throttle:<key>:burst   "burst"
+    throttle:<key>:max_in_flight   how many may be in flight at once, in all queues (`caps.py`)
 
-Writing one form replaces the other, so the config always shows just what is in force.
+Writing one form of the rate replaces the other, so the config always shows just what is in force.
+The last stands for itself, with or without a rate.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from fila.core.rejection import Rejection, invalid_value
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?|\.\d+")
 _DOT: Final = "throttle."
 _COLON: Final = "throttle:"
+_IN_FLIGHT: Final = ":max_in_flight"
+IN_FLIGHT_MAX: Final = 1_000_000
 
 
 class Limit(NamedTuple):
@@ -33,6 +37,37 @@ class Change(NamedTuple):
     limit: Limit | None
 
 
+def in_flight(key: str, value: str) -> tuple[str, int] | Rejection | None:
+    """The throttle key and how many of it may be in flight, if setting `key` says so; 0, an empty
+    value, is no limit."""
+    if not key.startswith(_COLON) or not key.endswith(_IN_FLIGHT):
+        return None
+    name = key[len(_COLON) : -len(_IN_FLIGHT)]
+    if not name:
+        return invalid_value(key, "a throttle key is missing between the colons")
+    most = in_flight_number(value) if value else 0
+    if most is None:
+        return invalid_value(key, f'"{value}" is no whole number from 1 to {IN_FLIGHT_MAX}')
+    return name, most
+
+
+def in_flight_number(text: str) -> int | None:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+        return None
+    return int(text) if 1 <= int(text) <= IN_FLIGHT_MAX else None
+
+
+def in_flight_limits(config: dict[str, str]) -> dict[str, int]:
+    """Every cap a stored config defines."""
+    found: dict[str, int] = {}
+    for key, value in config.items():
+        one = in_flight(key, value)
+        if one is not None and not isinstance(one, Rejection) and one[1]:
+            found[one[0]] = one[1]
+    return found
+
+
 def change(key: str, value: str, config: dict[str, str]) -> Change | Rejection | None:
     """What setting `key` does (an empty value removes it); None if it is no throttle setting."""
     if key.startswith(_DOT):
@@ -40,7 +75,9 @@ def change(key: str, value: str, config: dict[str, str]) -> Change | Rejection |
     if key.startswith(_COLON):
         name, _, field = key[len(_COLON) :].rpartition(":")
         if not name or field not in ("rate", "burst"):
-            return invalid_value(key, "use throttle:<key>:rate or throttle:<key>:burst")
+            return invalid_value(
+                key, "use throttle:<key>:rate, throttle:<key>:burst or throttle:<key>:max_in_flight"
+            )
         return _change_colon(name, field, key, value, config)
     return None
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from fila.core import effect, rejection, rows, version_rows
 from fila.core.byte_cost import cost_of
+from fila.core.caps import MAX_IN_FLIGHT, in_flight_fault, set_cap_of_keys
 from fila.core.catalogue import attempts_fault, visibility_fault
 from fila.core.command import UpdateQueue
 from fila.core.effect import Event
@@ -44,7 +45,12 @@ HOOK_LIMITS: Final = {
 }
 SCRIPTS: Final = (ON_ENQUEUE, ON_FAILURE)
 ABOUT_HOOKS: Final = (*SCRIPTS, *HOOK_LIMITS)
-NAMES: Final = (*SCRIPTS, VISIBILITY, MAX_ATTEMPTS, COST, MESSAGE_TTL, EXPIRED, *HOOK_LIMITS)
+NAMES: Final = (
+    *SCRIPTS,
+    *(VISIBILITY, MAX_ATTEMPTS, COST, MAX_IN_FLIGHT),
+    *(MESSAGE_TTL, EXPIRED),
+    *HOOK_LIMITS,
+)
 DEAD_LETTER: Final = "dead-letter"
 DROP: Final = "drop"
 CONFIG_PREFIX: Final = "lua:"
@@ -76,6 +82,7 @@ def settings_of(state: State, queue: Queue) -> Settings:
         COST: cost_of(queue.ring),
         MESSAGE_TTL: str(queue.ttl_ms),
         EXPIRED: DROP if queue.drops_expired or _is_dlq(queue) else DEAD_LETTER,
+        MAX_IN_FLIGHT: str(queue.max_in_flight_per_key),
         **{
             name: state.config.get(config_key(queue.name, field), "")
             for name, field in HOOK_LIMITS.items()
@@ -191,8 +198,15 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
         return visibility_ms
     if isinstance(attempts, Rejection):
         return attempts
+    in_flight = _number(MAX_IN_FLIGHT, settings[MAX_IN_FLIGHT])
+    if isinstance(in_flight, Rejection):
+        return in_flight
     visibility_ms = visibility_ms or limits.visibility_ms_default
-    fault = visibility_fault(limits, visibility_ms) or attempts_fault(limits, queue.name, attempts)
+    fault = (
+        visibility_fault(limits, visibility_ms)
+        or attempts_fault(limits, queue.name, attempts)
+        or in_flight_fault(limits, in_flight)
+    )
     if fault is not None:
         return fault
     ttl_ms = _number(MESSAGE_TTL, settings[MESSAGE_TTL])
@@ -224,6 +238,7 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
         COST: cost,
         MESSAGE_TTL: str(ttl_ms),
         EXPIRED: expired,
+        MAX_IN_FLIGHT: str(in_flight),
     }
 
 
@@ -255,6 +270,7 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
     queue.max_attempts = int(settings[MAX_ATTEMPTS])
     queue.ttl_ms = int(settings[MESSAGE_TTL])
     queue.drops_expired = settings[EXPIRED] == DROP
+    set_cap_of_keys(state, queue, int(settings[MAX_IN_FLIGHT]))
     row = QueueRow(
         queue.number,
         queue.group.number,
@@ -267,6 +283,7 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
         queue.ring.by_bytes,
         queue.ttl_ms,
         queue.drops_expired,
+        max_in_flight_per_key=queue.max_in_flight_per_key,
     )
     ops = state.ops(state.groups[0])
     ops.append((PUT_QUEUE, queue.name.encode(), rows.queue_row(row)))

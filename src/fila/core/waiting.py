@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from fila.core import rows
 from fila.core.bucket import Bucket
+from fila.core.caps import full_cap, without_caps
 from fila.core.entry import (
     BUSY_NS,
     HELD_NS,
@@ -42,6 +43,7 @@ CAUSE_RETRY: Final = "retry"
 CAUSE_NO_CONSUMER: Final = "no_consumer"
 CAUSE_BUSY: Final = "busy"  # of the parts: busy_own and busy_others
 CAUSE_THROTTLED: Final = "throttled"
+CAUSE_CAPPED: Final = "capped"
 CAUSE_OWN: Final = "own"
 CAUSE_TURN: Final = "turn"
 
@@ -136,6 +138,8 @@ def parts_of(waiting: Waiting, now: int) -> Waits:
     own = now - since_ns - retry - no_consumer - throttled - turn
     held = min(held, busy)  # fractions of a nanosecond
     waits = Waits(retry, throttled, no_consumer - busy, own, turn, 0, held, busy - held)
+    if throttled:
+        waits = without_caps(lane, waits, lane.throttled_at(now))
     return _without_pauses(waiting, waits, now, now - stall_ns)
 
 
@@ -151,6 +155,8 @@ def cause_of(waiting: Waiting, now: int) -> str:
         return CAUSE_BUSY if queue.busy.held else CAUSE_NO_CONSUMER
     if short_bucket(lane, now) is not None:
         return CAUSE_THROTTLED
+    if full_cap(lane) is not None:
+        return CAUSE_CAPPED
     return CAUSE_OWN if ahead else CAUSE_TURN
 
 

@@ -16,3 +16,4 @@ class Waits(NamedTuple):
     paused: int = 0  # its queue or its key was paused
     busy_own: int = 0  # consumers had no credit left: the part held by messages of its own key
     busy_others: int = 0  # and the part held by other keys' messages
+    capped: int = 0  # as many of its key as may be were in flight

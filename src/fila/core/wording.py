@@ -13,6 +13,7 @@ from fila.core.lane import Lane
 from fila.core.outlook import GROWING, SHRINKING
 from fila.core.waiting import (
     CAUSE_BUSY,
+    CAUSE_CAPPED,
     CAUSE_NO_CONSUMER,
     CAUSE_OWN,
     CAUSE_PAUSED,
@@ -95,6 +96,7 @@ _FOR: Final = {
     CAUSE_NO_CONSUMER: "for a consumer",
     CAUSE_BUSY: "for busy consumers",
     CAUSE_THROTTLED: "for a token of its bucket",
+    CAUSE_CAPPED: "for one of its messages in flight to end",
     CAUSE_OWN: "behind its own backlog",
     CAUSE_TURN: "for its turn",
 }
@@ -135,6 +137,10 @@ def _cause(document: Document) -> str:
             most = others[0]
             text += f', and "{most["key"]}" took {most["messages"]} of them meanwhile'
         return text + "."
+    if cause == CAUSE_CAPPED:
+        cap = document["cap"]
+        whose = f'throttle key "{cap["key"]}"' if cap["of"] == "throttle_key" else "its key"
+        return f"{cap['in_flight']} messages of {whose} are in flight, and {cap['limit']} may be."
     if cause == CAUSE_OWN:
         ahead = document["message"]["ahead"]
         text = f"{ahead} older messages of its own key stand before it"
@@ -254,6 +260,14 @@ def changes(document: Document, lane: Lane, found: Forecast) -> list[Document]:
             text = f'twice the rate of bucket "{bucket["key"]}"'
             do = f"fila config set throttle.{bucket['key']} {rate:g},{burst:g}"
         made.append(_change("raise_rate", text, do, half))
+    if cause == CAUSE_CAPPED:
+        cap = document["cap"]
+        twice = 2 * cap["limit"]
+        name = f"throttle:{cap['key']}:max_in_flight"
+        how = f"fila config set {name} {twice}"
+        if cap["of"] == "fairness_key":
+            how = f"fila queue update {queue} --max-in-flight-per-key {twice}"
+        made.append(_change("raise_cap", "twice as many in flight", how, half))
     if cause in (CAUSE_BUSY, CAUSE_OWN, CAUSE_TURN) and lane.queue.ring.keys > 1:
         rate = reweighted(lane, found, 2)
         ahead = document["message"]["ahead"]

@@ -16,7 +16,7 @@ from fila.core.entry import ID_AT, STAMP_AT
 from fila.journal.packed import NUMBER, OTHER_NUMBERS, WORDS, Numbered, Packed
 
 KEY_BYTES: Final = ID_AT + 16
-_PARTS: Final = 8
+_PARTS: Final = 9
 _KINDS: Final = {
     trail.SPAN_ENQUEUED: effect.EVENT_ENQUEUED,
     trail.SPAN_DELIVERED: effect.EVENT_DELIVERED,

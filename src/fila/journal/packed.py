@@ -28,7 +28,7 @@ OTHER_NUMBERS: Final = (
 )  # fmt: skip
 NUMBER: Final = "l"  # how a number is packed: for struct the fastest of those with eight bytes
 _NO_ID: Final = bytes(16)
-_NO_WAIT: Final = (0,) * 8
+_NO_WAIT: Final = (0,) * 9
 _NO_OTHERS: Final = {
     f"other.{name}": b""
     for name in ("id", "named", "place", "waited", "waits", "events", *OTHER_NUMBERS, *WORDS)

@@ -28,7 +28,7 @@ _PIECE_US: Final = 10_000_000
 _BITS: Final = 62
 PARTS: Final = (
     *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
-    *("busy_own", "busy_others"),
+    *("busy_own", "busy_others", "capped"),
 )
 _US_PER_MS: Final = 1_000
 
@@ -53,7 +53,11 @@ def delays(events: DataFrame, top: int = 20, key: str = "") -> DataFrame:
 
 def delays_of_cells(cells: DataFrame, top: int = 20, key: str = "") -> DataFrame:
     """The same of what is known as cells."""
-    waits = [fn.sum(fn.coalesce(f"wait_{part}_us", fn.lit(0))).alias(part) for part in PARTS]
+    waits = [
+        fn.sum(fn.coalesce(f"wait_{part}_us", fn.lit(0))).alias(part)
+        for part in PARTS
+        if part != "capped"  # cells count it with what was throttled
+    ]
     own = cells.where("delivered > 0")
     found = (
         (own.where(fn.col("fairness_key") == key) if key else own)
@@ -63,6 +67,7 @@ def delays_of_cells(cells: DataFrame, top: int = 20, key: str = "") -> DataFrame
             fn.sum("wait_us").alias("wait"),
             fn.max("wait_max_us").alias("longest"),
             *waits,
+            fn.lit(0).cast("bigint").alias("capped"),
         )
     )
     return _longest(found, top)

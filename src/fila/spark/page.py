@@ -15,7 +15,7 @@ _ROWS_MAX: Final = 200
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6470; --line: #d8dde3; --paper: #fff;
   --blue: #0072b2; --sky: #56b4e9; --orange: #e69f00; --red: #d55e00; --grey: #9aa3ad;
-  --purple: #cc79a7; --green: #009e73; --yellow: #d6c800;
+  --purple: #cc79a7; --green: #009e73; --yellow: #d6c800; --brown: #8a5a00;
   --good: #117a45; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --line: #343b44;
   --paper: #14181d; --blue: #58aee0; --good: #58c98b; --bad: #ff8a80; } }
@@ -34,6 +34,7 @@ svg .span { stroke: var(--line); stroke-width: 3; }
 svg .retry { fill: var(--orange); } svg .throttled { fill: var(--red); }
 svg .no_consumer { fill: var(--grey); } svg .own { fill: var(--sky); }
 svg .turn { fill: var(--blue); } svg .paused { fill: var(--purple); }
+svg .capped { fill: var(--brown); }
 svg .busy_own { fill: var(--green); } svg .busy_others { fill: var(--yellow); }
 svg .p50 { fill: var(--sky); } svg .p90 { fill: var(--blue); } svg .p95 { fill: var(--orange); }
 svg .p99 { fill: var(--red); }

@@ -36,12 +36,13 @@ _MEANING: Final = {
     "own": "behind older messages of the same key",
     "turn": "other keys had their turns",
     "paused": "its queue or its key was paused",
+    "capped": "as many of its key as may be were in flight",
     "busy_own": "consumers were busy with its own key's messages",
     "busy_others": "consumers were busy with other keys' messages",
 }
 _PART_COLOURS: Final = {
     "retry": "orange", "throttled": "red", "no_consumer": "grey", "own": "sky", "turn": "blue",
-    "paused": "purple", "busy_own": "green", "busy_others": "yellow",
+    "paused": "purple", "busy_own": "green", "busy_others": "yellow", "capped": "brown",
 }  # fmt: skip
 
 

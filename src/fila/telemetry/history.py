@@ -13,7 +13,8 @@ QUEUE_FIELDS: Final = (
 )
 KEY_FIELDS: Final = (
     *("pending", "delivered", "share", "fair_share"),
-    *("retry", "throttled", "no_consumer", "own", "turn", "paused", "busy_own", "busy_others"),
+    *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
+    *("busy_own", "busy_others", "capped"),
 )
 
 

@@ -21,7 +21,7 @@ BYTES: Final = "By"
 OTHER: Final = "other"  # the label of all keys that have no series of their own
 CAUSES: Final = (
     *("retry", "throttled", "no_consumer", "own", "turn", "paused"),
-    *("busy_own", "busy_others"),
+    *("busy_own", "busy_others", "capped"),
 )
 
 LATENCY_BOUNDS_S: Final = tuple(bound / 1e9 for bound in LATENCY_BOUNDS_NS)
@@ -127,7 +127,8 @@ INSTRUMENTS: Final = (
         "`throttled` (a bucket was empty), `no_consumer` (none was connected, or all were held), "
         "`own` (older messages of the same key), `turn` (other keys had their turns), `paused`, "
         "`busy_own` and `busy_others` (consumers had no credit left: the parts held by messages in "
-        "flight of its own key and of others).",
+        "flight of its own key and of others), `capped` (as many of the key as may be were in "
+        "flight).",
     ),
     Instrument(
         "fila.scheduler.drr.rounds",

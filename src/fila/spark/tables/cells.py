@@ -38,6 +38,10 @@ PARTS: Final = (
     *("busy_own", "busy_others"),
 )
 
+# A cell tells of both gates together: a bucket that was short, a cap that was full.
+_PART: Final = {"throttled": "wait_throttled_us + coalesce(wait_capped_us, 0)"}
+_READ: Final = [f"{_PART.get(one, f'wait_{one}_us')} as wait_{one}_us" for one in PARTS]
+
 # Events that are counted, by their names.
 COUNTED: Final = (
     "enqueued", "requeued", "delivered", "acked", "nacked", "expired", "released", "dead_lettered",
@@ -122,8 +126,8 @@ def _sums(events: DataFrame) -> DataFrame:
     grouped = (
         events.selectExpr(
             *RUN, "queue", f"{key} as fairness_key", "event", "events", "seq", "attempt",
-            "payload_bytes", *[f"wait_{part}_us" for part in PARTS], "key_pending", "key_eligible",
-            "weight", "key_leased", "queue_delivered", "coalesce(ring_delta, 0) as ring_delta",
+            "payload_bytes", *_READ, "key_pending", "key_eligible", "weight", "key_leased",
+            "queue_delivered", "coalesce(ring_delta, 0) as ring_delta",
             "unix_micros(ts) as us", f"{window_of('ts')} as window",
             "unix_micros(ts) - unix_micros(since) as wait_us",
             "unix_micros(ts) - unix_micros(enqueued_at) as age_us",
