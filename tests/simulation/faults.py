@@ -76,7 +76,7 @@ FAULTS = [
     fault(
         "the level of a bucket is not stored",
         "fila.core.state:State.write_buckets",
-        "ops.append((PUT_STATE, rows.BUCKET_PREFIX + bucket.name, value))",
+        "self.ops(self.groups[bucket.group]).append((PUT_STATE, bucket.row, value))",
         "pass",
     ),
     fault(
@@ -155,8 +155,8 @@ FAULTS = [
     fault(
         "a released lease counts an attempt",
         "fila.core.settlement:_hand_back",
-        "entry = waiting_anew(entry, now",
-        "entry = (*entry[:2], entry[2] + 1, *entry[3:])\n    entry = waiting_anew(entry, now",
+        "entry = waiting_anew(\n",
+        "entry = (*entry[:2], entry[2] + 1, *entry[3:])\n    entry = waiting_anew(\n",
     ),
     fault(
         "an expiry is ignored",
@@ -228,8 +228,8 @@ FAULTS = [
     fault(
         "a redriven message keeps the reason of its death",
         "fila.core.redrive:redrive",
-        "body = original(entry[BODY])",
-        "body = entry[BODY]",
+        "original(entry[BODY])",
+        "entry[BODY]",
     ),
     fault(
         "a dead letter does not tell the error",
