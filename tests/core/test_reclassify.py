@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fila.core import rows
-from fila.core.command import Ack, DeleteQueue, Enqueue, UpdateQueue
+from fila.core.command import Ack, DeleteQueue, Enqueue, Purge, UpdateQueue
 from fila.core.entry import ATTEMPTS, BODY, STAMP
 from fila.core.reclassify_job import JOBS_MAX
 from fila.core.reclassify_rows import START, Course, course_row, read_course
@@ -367,3 +367,24 @@ def test_the_row_comes_back_as_it_was_written() -> None:
     assert read_course(course_row(course)) == course
     with pytest.raises(rows.CorruptRowError):
         read_course(course_row(course)[:-1])
+
+
+def test_a_lane_that_is_made_again_under_its_name_hides_none_before_it() -> None:
+    turns, policy = machine(SMALL._replace(idle_lanes=0, reclassify_messages=1))
+    policy.version = 2
+    put(turns, policy, range(20))
+    policy.weight = 9
+    begin(turns)
+    turns.turn()
+    first = turns.queue("q").keys[b"k1"]
+    turns.turn(Purge("q", [(b"k1", ())], False, "ada"))
+    assert b"k1" not in turns.queue("q").keys
+    turns.now += SECOND
+    turns.turn(Enqueue("q", [id_of(102)], [b"101"], [Assignment(b"k1", 1, ())]))
+    assert turns.queue("q").keys[b"k1"] is not first
+    finish(turns)
+    weights = {
+        int(value[rows.MESSAGE_HEAD_BYTES :]): rows.MESSAGE_HEAD.unpack_from(value)[2]
+        for _, value in turns.rows(rows.MESSAGES)
+    }
+    assert {one for one, weight in weights.items() if weight != 9} == {101}

@@ -474,6 +474,8 @@ def _same_codes(books: Books, what: str, reply: Reply, codes: list[int], due: bo
 def _check_oldest(books: Books, queue: Queue, message: Message) -> None:
     for key in queue.keys.values():
         for lane in key.lanes.values():
+            if lane.mixed or message.moved:
+                continue  # which of them is its first is not known
             for first in (*lane.line[:1], *lane.timed[:1]):
                 if first.ready_ns + BURST_NS < message.ready_ns:
                     raise Violation("redrive", f"{_short(message)} before {_short(first)}")

@@ -180,7 +180,9 @@ class ReclassifyJob:
             looked += 1
             key = self.queue.keys.get(self._name[0])
             lane = key.lanes.get(self._name[1]) if key is not None else None
-            if lane is None or lane.number < resumed or not lane.pending:
+            # One that was made later may have the name of one that was forgotten meanwhile.
+            later = lane is not None and lane.number >= self.course.next_lane
+            if lane is None or later or lane.number < resumed or not lane.pending:
                 self._name = None
                 continue
             if lane.number == resumed and not self._after:
