@@ -14,7 +14,6 @@ from fila.core.lane import LANE_READY, Lane
 from fila.core.machine import Machine
 from fila.core.queue import Queue
 from fila.core.reader import Reader
-from fila.storage.memory import MemoryStore
 
 from .turn import Record, Violation
 
@@ -22,7 +21,7 @@ from .turn import Record, Violation
 class PageReader:
     """The store as the machine reads it."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: Reader) -> None:
         self._store = store
         self._poor: list[str] = []
         self.machine: Machine | None = None  # the one that reads, while it has a turn

@@ -164,6 +164,29 @@ TURN_FAULTS = [
         '(rows.MESSAGES, (b"",)),',
         "",
     ),
+    # --- a log that answers late
+    fault(
+        "rows under way are not shown",
+        "fila.storage.pending:PendingStore.propose",
+        "self._rows[family][key] = _Row(at, None if kind == DELETE else value)",
+        "pass",
+        "self._lanes.setdefault(key[:_LANE_BYTES], {})[key] = None",
+        "pass",
+    ),
+    fault(
+        "an answer forgets what a later turn has made of the row",
+        "fila.storage.pending:PendingStore._forget",
+        " or found.at > upto",
+        "",
+    ),
+    fault(
+        "a turn is let go before the log has it",
+        "tests.simulation.late:LateCommitter.commit",
+        "if not batches and not self._under:",
+        "if not self._under:\n        self._store.propose(batches)\n        committed()\n"
+        "        self._under.append(([one.group for one in batches], lambda: None))\n"
+        "        return\n    if not batches and not self._under:",
+    ),
     # --- log groups
     fault(
         "a dead-letter queue made by hand is in another group than its queue",
@@ -193,12 +216,6 @@ TURN_FAULTS = [
         "a group that ends leaves its ledger behind",
         "fila.core.catalogue:_end_group",
         "group.over = True",
-        "pass",
-    ),
-    fault(
-        "a hidden queue stays in the catalogue without its queue",
-        "fila.core.catalogue:delete_queue",
-        "_forget_hidden(state, dlq)",
         "pass",
     ),
     fault(
@@ -236,18 +253,6 @@ TURN_FAULTS = [
         "fila.core.load:_load_group",
         "_load_batches(state, queue)",
         "_load_batches(state, queue) if not queue.batches_before else None",
-    ),
-    fault(
-        "batches are ended in steps although their queue was loaded anew",
-        "fila.core.leasing:_end",
-        "if 0 < before <= queue.batches_before:",
-        "if False:",
-    ),
-    fault(
-        "a batch that fills is forgotten when another queue leaves",
-        "fila.core.machine:Machine.next_deadline",
-        " or state.filling",
-        "",
     ),
     # --- quarantine
     fault(

@@ -34,12 +34,14 @@ from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
 from fila.storage.contract import StoreDamagedError, StoreError
 from fila.storage.memory import MemoryStore
+from fila.storage.pending import PendingStore
 
 from . import comparing, deliveries, disk, groups, profile
 from .auditor import Auditor
 from .clients import Clients
 from .damage import Damage
 from .hooks import DrawnHooks
+from .late import UNDER_WAY_MAX, LateCommitter
 from .moves import Moves, family_of
 from .pages import PageReader
 from .profile import Profile
@@ -78,6 +80,8 @@ class World:
         self.clock_ns = START_NS
         self.store = MemoryStore()
         self.damage = Damage(seed)
+        self.late_rng = Random(f"late {seed}")
+        self.late = self.late_rng.random() < 0.25  # a log that answers late; see late.py
         self.moves = Moves(seed)
         self.clients = Clients(rng)
         self.workload = Workload(rng, self.profile, self.clients)
@@ -241,6 +245,9 @@ class World:
         self.turns_ended += 1
         crashes = self.profile.crashes
         if self.fate < crashes / 3 and batches:
+            if self.late:
+                self.unreleased.pop()
+                raise Died(lost=1)  # it never reached the log
             self._refuse_write(batches, committed)
         self.dies = self.fate < crashes * 2 / 3
         syncing = isinstance(self.committer, FsyncCommitter) and self.committer.syncing
@@ -276,6 +283,9 @@ class World:
     def _move_syncs(self, may_die: bool) -> None:
         rng = self.rng
         committer = self.committer
+        if isinstance(committer, LateCommitter):
+            self._answer(committer, self.profile.flushes if may_die else 1.0)
+            return
         if isinstance(committer, OsCommitter):
             if rng.random() < 0.02:
                 self.store.sync()
@@ -291,9 +301,19 @@ class World:
                 self.covered = self.store.unsynced_writes
                 committer.begin_sync()
 
+    def _answer(self, log: LateCommitter, often: float) -> None:
+        """The log answers for some of the turns under way, the oldest first."""
+        while log.under_way() and (
+            self.late_rng.random() < often or log.under_way() >= UNDER_WAY_MAX
+        ):
+            self.auditor.met["answered late by several turns"] += log.under_way() > 4
+            log.answer()
+
     def _power_cut(self) -> int:
         """How many of the newest writes are gone: any that no sync made safe."""
-        return self.rng.randint(0, self.store.unsynced_writes) if self.profile.fsync else 0
+        if self.late or not self.profile.fsync:
+            return 0
+        return self.rng.randint(0, self.store.unsynced_writes)
 
     def _fail_sync(self, committer: FsyncCommitter) -> None:
         """The disk is gone while it syncs. Nothing may be seen any more."""
@@ -339,7 +359,15 @@ class World:
         self.stored_max = 0
         self.dies = False
         self.hooks.take_calls()
-        written = sum(record.wrote for record in self.unreleased) - lost
+        if isinstance(self.committer, LateCommitter):
+            under_way = self.committer.under_way()
+            kept = self.committer.die(self.late_rng)
+            self.auditor.met["turns that never reached the log"] += under_way - kept
+            whole = whole and kept == under_way
+            written = sum(record.wrote for record in self.unreleased[:kept])
+            lost = 0
+        else:
+            written = sum(record.wrote for record in self.unreleased) - lost
         for record in self.unreleased:
             if written <= 0:
                 break
@@ -383,12 +411,17 @@ class World:
 
     def _start(self) -> None:
         """A broker on what the disk holds."""
-        self.committer: OsCommitter | FsyncCommitter
-        self.committer = (
-            FsyncCommitter(self.store) if self.profile.fsync else OsCommitter(self.store)
-        )
+        self.committer: OsCommitter | FsyncCommitter | LateCommitter
+        self.rows: MemoryStore | PendingStore = self.store
+        if self.late:
+            self.rows = PendingStore(self.store)
+            self.committer = LateCommitter(self.rows)
+        elif self.profile.fsync:
+            self.committer = FsyncCommitter(self.store)
+        else:
+            self.committer = OsCommitter(self.store)
         self.covered = 0  # unsynced writes when the sync under way began
-        self.reader = PageReader(self.store)
+        self.reader = PageReader(self.rows)
         self.machine: Machine = load(self.reader, self.settings, self.clock_ns)
         self.machine.record_events(self.profile.journal)
         self.turn = Turn(self.machine, self.hooks, self, self)
@@ -430,7 +463,7 @@ class World:
     def _check_all(self) -> None:
         if not self.look_inside:
             return
-        again = load(self.store, self.settings, self.clock_ns)
+        again = load(self.rows, self.settings, self.clock_ns)
         disk.check_rebuilt(self.machine, again)
         if not self.unreleased:
             comparing.check_memory(self.auditor, self.machine, self.stored_max, self.idle_at_start)
