@@ -38,6 +38,7 @@ SWAPS = (
         if by_bytes:
             if deficit <= 0:
                 if not begin_visit(state, lane):
+                    passed_over = 0
                     if state.pass_left <= 0:
                         break
                     continue
@@ -72,6 +73,28 @@ SWAPS = (
     ),
     ("                key.deficit = deficit\n", ""),
     (
+        """        if lane.caps or capped:
+            key.deficit = deficit
+""",
+        "        if lane.caps or capped:\n",
+    ),
+    (
+        """                park(state, lane, short)
+                passed_over = 0
+                state.pass_left -= 1
+                if state.pass_left <= 0:
+                    if deficit == key.granted:
+                        key.deficit = key.carried  # a visit begins with its first message
+                    break
+""",
+        """                park(state, lane, short)
+                passed_over = 0
+                state.pass_left -= 1
+                if state.pass_left <= 0:
+                    break
+""",
+    ),
+    (
         """                    if deficit == key.granted:
                         key.deficit = key.carried  # a visit begins with its first message
 """,
@@ -93,6 +116,19 @@ SWAPS = (
                 leave_line(lane)  # its visit is over: next time it waits at the end
 """,
         "            leave_line(lane)\n",
+    ),
+    (
+        """            leased_more(lane, taken)
+            if deficit <= 0:
+                leave_line(lane)
+""",
+        """            leased_more(lane, taken)
+            leave_line(lane)
+""",
+    ),
+    (
+        "            ring.head = key.after  # a step of the next turn takes it away\n",
+        "            arrived.append(lane)\n",
     ),
     (
         """                key.reorder(active_ns)
