@@ -406,7 +406,7 @@ FAULTS = [
     fault(
         "a cut drops what is not committed yet",
         "fila.core.lane:Lane.cut",
-        "if gone[SINCE_NS] >= fresh_ns:",
+        "if gone[SINCE_NS] >= fresh_ns or gone[KEY] in fresh:",
         "if False:",
     ),
     fault(
