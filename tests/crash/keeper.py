@@ -243,6 +243,7 @@ class Keeper(Worker):
             under = bodies.Redrive(self._where(DEAD))
         with Peer(self._there(), wait_s=peer.wait_s) as other:
             self.model.may_move(DEAD, LIVE)
+            self.model.may_move(LIVE, GONE)  # the broker may be killed when the purge is done
             asked = other.post(under)
             for _ in range(2):  # so that it is asked for before the queue is deleted
                 peer.ping()
