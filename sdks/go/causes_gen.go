@@ -30,6 +30,7 @@ const (
 	CodeBatchNotFound       Code = Code(wire.CodeBatchNotFound)       // No lease batch of this name is open: it was acked, released, or its time ran out
 	CodeSnapshotExpired     Code = Code(wire.CodeSnapshotExpired)     // The snapshot was closed or its time is up; browse again for a new one
 	CodeVersionConflict     Code = Code(wire.CodeVersionConflict)     // The queue has another version than the one that was expected: somebody changed it; look at what it is now
+	CodeQueueFull           Code = Code(wire.CodeQueueFull)           // As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up
 	CodeInternalError       Code = Code(wire.CodeInternalError)       // The broker failed unexpectedly; its log says why
 )
 
@@ -54,6 +55,7 @@ var (
 	ErrBatchNotFound       = errors.New("fila: batch not found")
 	ErrSnapshotExpired     = errors.New("fila: snapshot expired")
 	ErrVersionConflict     = errors.New("fila: version conflict")
+	ErrQueueFull           = errors.New("fila: queue full")
 	ErrInternal            = errors.New("fila: internal error")
 )
 
@@ -77,5 +79,6 @@ var sentinels = map[Code]error{
 	CodeBatchNotFound:       ErrBatchNotFound,
 	CodeSnapshotExpired:     ErrSnapshotExpired,
 	CodeVersionConflict:     ErrVersionConflict,
+	CodeQueueFull:           ErrQueueFull,
 	CodeInternalError:       ErrInternal,
 }

@@ -29,6 +29,7 @@ NODE_NOT_READY: Final = 0x10
 BATCH_NOT_FOUND: Final = 0x11
 SNAPSHOT_EXPIRED: Final = 0x12
 VERSION_CONFLICT: Final = 0x13
+QUEUE_FULL: Final = 0x14
 INTERNAL_ERROR: Final = 0xFF
 
 
@@ -132,6 +133,14 @@ CATALOGUE: Final[tuple[ErrorEntry, ...]] = (
         "The queue has another version than the one that was expected: somebody changed it; look "
         "at what it is now.",
         (),
+    ),
+    ErrorEntry(
+        QUEUE_FULL,
+        "QueueFull",
+        "As much waits in the queue, or of the message's fairness key, as may; it was not stored; "
+        "try again when consumers caught up.",
+        ("retry_after_ms", "depth", "limit"),
+        retryable=True,
     ),
     ErrorEntry(
         INTERNAL_ERROR, "InternalError", "The broker failed unexpectedly; its log says why.", ()

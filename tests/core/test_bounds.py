@@ -348,7 +348,7 @@ def leased(batches: int, settings: Settings) -> Turns:
 
 def step(turns: Turns, command: AckBatch | ReleaseBatch) -> tuple[int, int, int]:
     (reply,) = turns.turn(command).replies
-    assert isinstance(reply, tuple) and len(reply) == 3
+    assert isinstance(reply, tuple) and not isinstance(reply, Rejection) and len(reply) == 3
     batches, messages, rest = reply
     assert isinstance(batches, int) and isinstance(messages, int)
     return batches, messages, rest

@@ -132,6 +132,12 @@ ROW = st.builds(
     st.booleans(),
     st.booleans(),
     U32,
+    U64,
+    U64,
+    U64,
+    U64,
+    st.booleans(),
+    U64,
 )
 
 

@@ -167,6 +167,9 @@ def check_left(books: Books, bounded: bool) -> None:
                 raise Violation(PROMISE, f"{message.id.hex()[-6:]} waits past its time")
             books.met["expired messages left for the next turn"] += 1
             books.expired_left = True
+            lane.key.steady_since = -abs(lane.key.steady_since) - 1
+            lane.key.stands = False
+            lane.key.stood += 1
             for other in lane.key.lanes.values():
                 if other.sure:
                     fair.becomes_unsure(other)

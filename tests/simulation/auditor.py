@@ -48,6 +48,7 @@ class Auditor(Books):
         self.told = []
         self.told_open = {}
         self.left_late = False
+        self.turns_apart = turn.apart
         for queue in self.queues.values():
             queue.had_credit = bool(queue.credit)
         self.fall_due()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fila.core.command import AckBatch, ExtendBatch, Lease, ReleaseBatch, Withdraw
 from fila.core.effect import BatchLeased
+from fila.core.rejection import Rejection
 
 if TYPE_CHECKING:
     from .world import World
@@ -50,7 +51,7 @@ class BatchReaders:
         """One step; those to come, some time."""
         reply = world.apply(step)
         assert isinstance(reply, tuple)
-        if len(reply) == 3 and reply[2]:
+        if not isinstance(reply, Rejection) and len(reply) == 3 and reply[2]:
             self.rests.append(step._replace(before=reply[2]))
 
     def answered(self, leased: BatchLeased) -> None:

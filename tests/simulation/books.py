@@ -39,6 +39,7 @@ class Books:
         self.ending: dict[tuple[object, ...], list[Batch]] = {}
         # Of the turn that is being followed.
         self.cut_short = False
+        self.turns_apart: set[str] = set()  # queues that are quarantined with this turn
         self.left_late = False  # with this turn, of what was expired
         self.expired_left = False  # expired messages are pending still
         self.told: list[Told] = []  # answers to requests for batches

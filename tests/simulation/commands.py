@@ -37,7 +37,18 @@ from fila.core.rejection import Rejection
 from fila.core.turn import Applied
 from fila.core.verdict import DEAD, RETRY_NOW, FailureVerdict
 
-from . import ages, batches, events, extensions, moves, overrides, pauses, reclassify, updates
+from . import (
+    ages,
+    batches,
+    events,
+    extensions,
+    moves,
+    overrides,
+    pauses,
+    reclassify,
+    rooms,
+    updates,
+)
 from .books import Books
 from .model import BURST_NS, Consumer, Lease, Message, Queue
 from .turn import Step, Violation, same
@@ -62,8 +73,9 @@ def _enqueue(books: Books, command: Enqueue, reply: Reply, asked: object) -> Non
     queue = _find(books, command.queue, reply)
     if queue is None:
         return
+    kept, reply = rooms.sort_out(books, queue, command, reply)
     same("reply to Enqueue", reply, None)
-    _store(books, queue, command)
+    _store(books, queue, _some(command, kept))
 
 
 def _enqueue_keyed(books: Books, command: EnqueueKeyed, reply: Reply, asked: object) -> None:
@@ -73,7 +85,9 @@ def _enqueue_keyed(books: Books, command: EnqueueKeyed, reply: Reply, asked: obj
     settings = books.settings
     results = []
     kept = []
-    for place, (id, key) in enumerate(zip(command.ids, command.keys, strict=True)):
+    let_in, reply = rooms.sort_out(books, queue, command, reply)
+    for place in let_in:
+        id, key = command.ids[place], command.keys[place]
         known = queue.keys_known.get(key) if key else None
         if (
             known is not None
@@ -88,14 +102,18 @@ def _enqueue_keyed(books: Books, command: EnqueueKeyed, reply: Reply, asked: obj
         results.append((id, False))
         kept.append(place)
     same("reply to EnqueueKeyed", reply, results)
-    stored = Enqueue(
+    _store(books, queue, _some(command, kept))
+
+
+def _some(command: Enqueue | EnqueueKeyed, places: list[int]) -> Enqueue:
+    delays = command.delays_ms
+    return Enqueue(
         command.queue,
-        [command.ids[place] for place in kept],
-        [command.bodies[place] for place in kept],
-        [command.assignments[place] for place in kept],
-        [command.delays_ms[place] for place in kept],
+        [command.ids[place] for place in places],
+        [command.bodies[place] for place in places],
+        [command.assignments[place] for place in places],
+        [delays[place] for place in places] if delays else None,
     )
-    _store(books, queue, stored)
 
 
 def _store(books: Books, queue: Queue, command: Enqueue) -> None:

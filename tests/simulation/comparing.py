@@ -16,7 +16,7 @@ from fila.core.snapshot import snapshot
 from fila.core.state import State
 from fila.core.stats import QueueStats, stats, summaries
 
-from . import caps, model, overrides, updates
+from . import caps, model, overrides, rooms, updates
 from .auditor import Auditor
 from .disk import batch_numbers, lease_numbers, level_of
 from .tokens import TOLERANCE
@@ -105,6 +105,8 @@ def _check_queue(queue: Queue, expected: model.Queue, now: int) -> None:
             (lease.number, size),
             (message.lease.number, len(message.body)),
         )
+    told = queue.weighed, {key.name: key.weighed for key in queue.keys.values() if key.weighed}
+    _same(f"{name}: bytes that wait", told, rooms.weights(expected))
     _same(f"{name}: version", queue.version, max(expected.versions))
     _same(f"{name}: max_attempts", queue.max_attempts, expected.max_attempts)
     _same(

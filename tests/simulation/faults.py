@@ -14,6 +14,7 @@ from .cost_faults import COST_FAULTS
 from .override_faults import OVERRIDE_FAULTS
 from .planting import COMPILED, Fault, fault, planted
 from .reclassify_faults import RECLASSIFY_FAULTS
+from .room_faults import ROOM_FAULTS
 from .run import Outcome, run_seed
 from .turn_faults import TURN_FAULTS
 
@@ -639,4 +640,5 @@ FAULTS = [
     *OVERRIDE_FAULTS,
     *RECLASSIFY_FAULTS,
     *CAP_FAULTS,
+    *ROOM_FAULTS,
 ]

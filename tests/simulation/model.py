@@ -29,6 +29,7 @@ COUNTED = (
     "redriven",
     "purged",
     "aged_out",
+    "overflowed",
 )
 
 
@@ -395,6 +396,7 @@ class Queue:
         "visit_left",
         "visit_run",
         "visit_weight",
+        "weighed_since",
     )
 
     def __init__(
@@ -420,6 +422,7 @@ class Queue:
         self.ttl_ms = 0
         self.drops_expired = False
         self.max_in_flight = 0  # of each key; 0: no limit
+        self.weighed_since = 0  # when somebody first limited its bytes
         # What it is told to be; see updates.py. Those about hooks are in the config.
         self.settings = {
             "on_enqueue": "",
@@ -428,6 +431,11 @@ class Queue:
             "max_attempts": "0",
             "cost": "bytes" if by_bytes else "messages",
             "message_ttl_ms": "0",
+            "max_messages": "0",
+            "max_bytes": "0",
+            "key_max_messages": "0",
+            "key_max_bytes": "0",
+            "overflow": "reject",
             "expired": "drop" if name.endswith(".dlq") else "dead-letter",
             "max_in_flight_per_key": "0",
         }

@@ -14,6 +14,7 @@ from fila.core.lane import LANE_READY, Lane
 from fila.core.machine import Machine
 from fila.core.queue import Queue
 from fila.core.reader import Reader
+from fila.core.room import Crowded
 
 from .turn import Record, Violation
 
@@ -53,11 +54,14 @@ class PageReader:
 
     def check(self, turn: Record, redriving: bool) -> None:
         """A turn is over. A redrive only looks at heads, and so does
-        who gives up what is expired; they have to take what they get."""
+        who gives up what is expired or drops the oldest; they have to take what they get."""
         self._note_delivered()
         self.machine = None
         poor, self._poor = self._poor, []
-        redriven = any(isinstance(step.command, Redrive | Age) for step in turn.all_steps())
+        redriven = any(
+            isinstance(step.command, Redrive | Age) or isinstance(step.reply, Crowded)
+            for step in turn.all_steps()
+        )
         if poor and not redriven and not redriving:
             raise Violation("useful page", poor[0])
 

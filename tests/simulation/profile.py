@@ -51,6 +51,7 @@ class Profile:
         self.overrides = (0.0, 0.0, 0.02, 0.1)[self.turns % 4]
         self.reclassified = (0.0, 0.04, 0.0, 0.1, 0.0)[(self.turns // 2) % 5]
         self.capped = (0, 0, 1, 3)[self.turns // 7 % 4]  # of a key in flight, where there is a cap
+        self.rooms = (0.0, 0.0, 0.04)[self.turns // 3 % 3]  # how often somebody sets limits
         self.step_ns_max = rng.choice((1_000, 1 * MS, 20 * MS, 300 * MS))
         names = [*self.queues, *[f"{queue}.dlq" for queue in self.queues]]
         # Queues where messages cost their bytes.

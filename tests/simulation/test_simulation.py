@@ -44,6 +44,7 @@ def test_what_only_the_real_turn_does_really_comes_up() -> None:
     assert met["update refused: another cost"] >= 5, met
     assert met["purge of a queue made again"] >= 2, met
     assert met["batches ended in steps"] >= 5, met
+    assert met["refused, no room"] >= 100 and met["dropped for newer ones"] >= 50, met
     assert met["messages that expire"] >= 300, met
     assert met["expired dead letters"] >= 50 and met["expired and dropped"] >= 20, met
     assert met["expired behind others"] >= 10, met

@@ -14,7 +14,7 @@ from fila.core.rows import STATE
 from fila.core.version_rows import read_version, version_number
 from fila.storage.memory import MemoryStore
 
-from . import events, pauses, reclassify
+from . import events, pauses, reclassify, rooms
 from .books import Books
 from .model import MS, Queue
 from .turn import Violation, same
@@ -100,6 +100,9 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     settings["message_ttl_ms"] = settings["message_ttl_ms"] or "0"
     settings["expired"] = settings["expired"] or _unsaid(queue)
     settings["max_in_flight_per_key"] = settings["max_in_flight_per_key"] or "0"
+    settings["overflow"] = settings["overflow"] or "reject"
+    for one in rooms.LIMITS:
+        settings[one] = settings[one] or "0"
     if settings == present(queue, books):
         same("reply to UpdateQueue", reply, version)
         return
@@ -121,6 +124,8 @@ def update_queue(books: Books, command: UpdateQueue, reply: Reply, asked: object
     queue.visibility_ns = int(settings["visibility_timeout_ms"]) * MS
     queue.max_attempts = int(settings["max_attempts"])
     queue.ttl_ms = int(settings["message_ttl_ms"])
+    if not queue.weighed_since and (settings["max_bytes"], settings["key_max_bytes"]) != ("0", "0"):
+        queue.weighed_since = books.now
     queue.drops_expired = settings["expired"] == "drop"
     books.limit_in_flight(queue, int(settings["max_in_flight_per_key"]))
     if books.journal:
@@ -164,6 +169,14 @@ def _fits(books: Books, queue: Queue, settings: dict[str, str]) -> bool:
     if not ttl_ms.isdigit() or int(ttl_ms) > limits.ttl_ms_max:
         return False
     if settings["expired"] not in ("", "drop", _unsaid(queue)):
+        return False
+    room = [settings[one] or "0" for one in rooms.LIMITS]
+    if not all(one.isdigit() for one in room):
+        return False
+    overflow = settings["overflow"] or "reject"
+    if overflow not in ("reject", "drop-oldest"):
+        return False
+    if queue.name.endswith(".dlq") and (set(room) != {"0"} or overflow != "reject"):
         return False
     if not all(text.isdigit() for text in texts):
         return False

@@ -39,6 +39,7 @@ from .clients import Client, Clients
 from .overrides import Overrides
 from .profile import Profile
 from .reclassify import Reclassifies
+from .rooms import Rooms
 from .updates import Updates
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Workload:
         self.phase = "mixed"
         self.batches = BatchReaders(rng)
         self.ages = Ages(profile.ages, profile.turns)
+        self.rooms = Rooms(profile.rooms, profile.turns)
         self.updates = Updates(profile.updates, profile.turns)
         self.overrides = Overrides(profile.overrides, profile.turns)
         self.reclassifies = Reclassifies(profile.reclassified, profile.turns)
@@ -120,6 +122,8 @@ class Workload:
             actions.append(lambda: self.overrides.ask(world, asked.queues, asked.keys))
         if self.caps.wanted():
             actions.append(lambda: self.caps.ask(world))
+        if self.rooms.wanted():
+            actions.append(lambda: self.rooms.ask(world, self.profile.queues))
         if self.made_again and rng.random() < 0.5:
             actions.append(partial(self.make_again, world, self.made_again))
             self.made_again = ""

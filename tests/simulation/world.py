@@ -29,6 +29,7 @@ from fila.core.entry import message_id
 from fila.core.load import load
 from fila.core.machine import Machine
 from fila.core.rejection import Rejection
+from fila.core.room import Crowded
 from fila.core.row_batch import RowBatch
 from fila.core.turn import Applied, Turn
 from fila.storage.committer import FsyncCommitter, OsCommitter
@@ -273,6 +274,11 @@ class World:
         for command, reply, _ in record.steps:
             if isinstance(command, Enqueue) and reply is None:
                 self.acknowledged.update(command.ids)
+            elif isinstance(reply, Crowded) and isinstance(command, Enqueue | EnqueueKeyed):
+                kept = sorted({*range(len(command.ids))}.difference(reply.refused))
+                stored = [one for one, known in reply.results if not known]
+                keyed = isinstance(command, EnqueueKeyed)
+                self.acknowledged.update(stored if keyed else [command.ids[at] for at in kept])
             elif isinstance(command, EnqueueKeyed) and isinstance(reply, list):
                 self.acknowledged.update([one[0] for one in reply if isinstance(one, tuple)])
         for leased in record.batches_leased:

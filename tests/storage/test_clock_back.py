@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fila.core import rows
-from fila.core.command import PauseKey
+from fila.core.command import PauseKey, UpdateQueue
 from fila.core.load import load
 from fila.core.settings import Settings
 from fila.storage.clock_back import ahead_ns, set_back
@@ -111,3 +111,23 @@ def test_the_command_writes_a_sound_directory(
     assert machine.state.now == START
     assert machine.state.queues["orders"].pending == 10
     again.close()
+
+
+def test_what_expires_does_so_after_the_same_time_and_bytes_are_counted_on() -> None:
+    turns = Turns()
+    turns.create("orders")
+    turns = turns.restart(after_ns=TEN_YEARS)
+    limits = {"message_ttl_ms": "60000", "max_bytes": "1000"}
+    turns.turn(UpdateQueue("orders", limits))
+    turns.wait(1)
+    turns.enqueue("orders", b"acme", 3)
+    weighed = turns.queue("orders").weighed
+    assert verify(turns.store).findings == []
+    right = set_right(turns, START + 100 * SECOND)
+    assert verify(right.store).findings == []
+    assert right.queue("orders").weighed == weighed > 0
+    right.wait(59 * SECOND)
+    assert right.queue("orders").pending == 3
+    right.wait(2 * SECOND)
+    assert (right.queue("orders").pending, right.queue("orders").weighed) == (0, 0)
+    assert right.queue("orders.dlq").pending == 3

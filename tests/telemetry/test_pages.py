@@ -57,7 +57,7 @@ def test_the_grafana_dashboard_shows_every_metric() -> None:
         # Totals that the panels of rates and of depth already tell.
         *("fila_messages_requeued_total", "fila_messages_released_total"),
         *("fila_messages_redriven_total", "fila_messages_purged_total"),
-        "fila_messages_aged_out_total",
+        *("fila_messages_aged_out_total", "fila_messages_overflowed_total"),
         *("fila_lua_circuit_breaker_activations_total", "fila_journal_written_total"),
     }
     for one in INSTRUMENTS:

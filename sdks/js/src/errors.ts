@@ -241,6 +241,13 @@ export class VersionConflictError extends RefusedError {
   }
 }
 
+/** As much waits in the queue, or of the fairness key, as may; it was not stored. */
+export class QueueFullError extends RefusedError {
+  static {
+    named(this, 'QueueFullError');
+  }
+}
+
 /** The snapshot being browsed was closed or its time is up; browse again. */
 export class SnapshotExpiredError extends RefusedError {
   static {
@@ -325,6 +332,7 @@ const BY_NAME: Readonly<Record<RefusalName, Refusal>> = {
   BatchNotFound: BatchNotFoundError,
   SnapshotExpired: SnapshotExpiredError,
   VersionConflict: VersionConflictError,
+  QueueFull: QueueFullError,
   InternalError,
 };
 

@@ -63,6 +63,7 @@ export {
   ParentQueueNotFoundError,
   ProtocolError,
   QueueAlreadyExistsError,
+  QueueFullError,
   QueueNotFoundError,
   RefusedError,
   RequestTimeoutError,

@@ -12,6 +12,7 @@ from fila.broker.ids import Ids
 from fila.broker.options import Options, assignment_of
 from fila.broker.outbox import Recorder, Sink, Watcher
 from fila.broker.overrides import fault_of, limits_in, limits_of, override_of
+from fila.broker.refused import FULL, with_refused
 from fila.broker.turns import Turns
 from fila.core import rejection, versions
 from fila.core.command import (
@@ -46,6 +47,7 @@ from fila.core.machine import Machine
 from fila.core.reader import StoreDamagedError
 from fila.core.reclassify_job import Document
 from fila.core.rejection import Rejection
+from fila.core.room import Crowded
 from fila.core.turn import Committer
 from fila.core.verdict import Assignment
 from fila.hooks.contract import HookError, Hooks, QueueHookStats
@@ -81,8 +83,9 @@ class Broker(Turns):
         return self._connections
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
-        """Store messages; their ids count once this turn is committed. Where there is none, the
-        message was refused: its hook has no verdict, and the queue's fail mode is `reject`."""
+        """Store messages; their ids count once this turn is committed. Instead of an id stands
+        nothing for a message whose hook has no verdict, where the queue's fail mode is `reject`,
+        and FULL for one that there was no room for; a Rejection if there was room for none."""
         self.begin()
         if not self._machine.view.has_queue(queue):
             return self._machine.view.no_queue(queue)
@@ -92,6 +95,8 @@ class Broker(Turns):
             return self._store(queue, bodies, assignments)
         kept = sorted({*range(len(bodies))}.difference(refused))
         ids = self._store(queue, [bodies[at] for at in kept], [assignments[at] for at in kept])
+        if isinstance(ids, Rejection):
+            return ids
         stored = dict(zip(kept, ids, strict=True))
         return [stored.get(at, b"") for at in range(len(bodies))]
 
@@ -118,10 +123,16 @@ class Broker(Turns):
         stored = dict(zip(kept, results, strict=True))
         return [stored.get(at, (b"", False)) for at in range(len(messages))]
 
-    def _store(self, queue: str, bodies: list[bytes], assignments: list[Assignment]) -> list[bytes]:
+    def _store(
+        self, queue: str, bodies: list[bytes], assignments: list[Assignment]
+    ) -> list[bytes] | Rejection:
         now_ns = self._machine.view.now_ns
         ids = self._ids.take(len(bodies), now_ns)
-        self._turn.apply(Enqueue(queue, ids, bodies, assignments))
+        crowded = self._turn.apply(Enqueue(queue, ids, bodies, assignments))
+        if isinstance(crowded, Rejection):
+            return crowded
+        if crowded is not None and crowded.refused:
+            return self._stored_in_part(queue, ids, bodies, crowded)
         if self._records_messages is not None:
             record = self._records_messages.record_messages
             self._turn.after_commit(partial(record, queue, now_ns, ids, bodies))
@@ -140,16 +151,41 @@ class Broker(Turns):
             results = self._turn.apply(keyed)
             if isinstance(results, Rejection):
                 return results
+            if isinstance(results, Crowded):
+                if results.why is not None and len(results.refused) == len(ids):
+                    return results.why
+                results = with_refused(results.results, results.refused)
         else:
-            self._turn.apply(Enqueue(queue, ids, bodies, assignments, delays))
+            crowded = self._turn.apply(Enqueue(queue, ids, bodies, assignments, delays))
+            if isinstance(crowded, Rejection):
+                return crowded
             results = [(id, False) for id in ids]
+            if crowded is not None and crowded.refused:
+                stored = self._stored_in_part(queue, ids, bodies, crowded)
+                if isinstance(stored, Rejection):
+                    return stored
+                return [(id, False) for id in stored]
         if self._records_messages is not None:
-            new = [at for at, (_, duplicate) in enumerate(results) if not duplicate]
+            new = [at for at, (id, known) in enumerate(results) if not known and id != FULL]
             record = self._records_messages.record_messages
             new_ids = [ids[at] for at in new]
             new_bodies = [bodies[at] for at in new]
             self._turn.after_commit(partial(record, queue, now_ns, new_ids, new_bodies))
         return results
+
+    def _stored_in_part(
+        self, queue: str, ids: list[bytes], bodies: list[bytes], crowded: Crowded
+    ) -> list[bytes] | Rejection:
+        """The ids of those there was room for; why there was none, if it was none at all."""
+        if crowded.why is not None and len(crowded.refused) == len(ids):
+            return crowded.why
+        kept = sorted({*range(len(ids))}.difference(crowded.refused))
+        if self._records_messages is not None:
+            now_ns = self._machine.view.now_ns
+            record = self._records_messages.record_messages
+            own = [ids[at] for at in kept], [bodies[at] for at in kept]
+            self._turn.after_commit(partial(record, queue, now_ns, *own))
+        return [id for id, _ in with_refused([(ids[at], False) for at in kept], crowded.refused)]
 
     def release(self, queue: str, ids: list[bytes], connection: int) -> list[int] | Rejection:
         """Hand single messages back, without counting an attempt."""

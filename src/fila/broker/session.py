@@ -193,7 +193,8 @@ class Session:
         return self.refused("consume", refused) if refused else None
 
     def enqueue(self, queue: str, bodies: list[bytes]) -> list[bytes] | Rejection:
-        """After `may_produce` said nothing. A message without an id was refused (ChannelFull)."""
+        """After `may_produce` said nothing. A message without an id was refused
+        (ChannelFull), and so was one with FULL instead (QueueFull)."""
         span = self._span("enqueue", queue, len(bodies), bodies)
         return self._traced(span, self.broker.enqueue(queue, bodies))
 
@@ -205,13 +206,13 @@ class Session:
             stored = self.broker.enqueue_with(queue, messages)
             if isinstance(stored, Rejection):
                 return stored
-            return [(OK if id else CHANNEL_FULL, id, duplicate) for id, duplicate in stored]
+            return [_stored(id, duplicate) for id, duplicate in stored]
         results: list[Stored] = [(INVALID_CONFIG_VALUE, b"", False)] * len(messages)
         stored = self.broker.enqueue_with(queue, [messages[place] for place in places])
         if isinstance(stored, Rejection):
             return stored
         for place, (id, duplicate) in zip(places, stored, strict=True):
-            results[place] = (OK if id else CHANNEL_FULL, id, duplicate)
+            results[place] = _stored(id, duplicate)
         return results
 
     def ack(self, queue: str, ids: list[bytes]) -> list[int] | Rejection:
@@ -351,3 +352,9 @@ class Session:
     def _end(self, consumer: str, why: Rejection) -> None:
         self._connection.consumer_ended(consumer, why)
         self._connection.flush()
+
+
+def _stored(id: bytes, duplicate: bool) -> Stored:
+    if len(id) > 1:
+        return OK, id, duplicate
+    return id[0] if id else CHANNEL_FULL, b"", duplicate

@@ -20,6 +20,7 @@ _DEFAULTS: Final = {
     "cost": "messages",
     "message_ttl_ms": "0",
     settings.IN_FLIGHT: "0",
+    **dict.fromkeys(settings.LIMITED, "0"),
 }
 
 

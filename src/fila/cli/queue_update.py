@@ -28,6 +28,7 @@ def add_parsers(inner: Subparsers) -> None:
         "settings.",
         examples="  fila queue update orders --visibility-timeout 2m --max-attempts 5\n"
         "  fila queue update orders --message-ttl 7d --expired drop\n"
+        "  fila queue update orders --key-max-messages 100000\n"
         "  fila queue update orders --on-failure @retry.lua --note 'back off longer'\n"
         "  fila queue update renders --max-in-flight-per-key 4\n"
         "  fila queue update orders --expect-version 3 --no-on-enqueue\n"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 SCRIPTS: Final = ("on_enqueue", "on_failure")
 LIMITS: Final = ("hook_timeout_ms", "hook_memory_limit_bytes", "fail_mode")  # of hooks
 HOOKS: Final = (*SCRIPTS, *LIMITS)
-ROOM: Final = ("message_ttl_ms", "expired")  # how long messages stay
+LIMITED: Final = ("max_messages", "max_bytes", "key_max_messages", "key_max_bytes")
+ROOM: Final = ("message_ttl_ms", "expired", *LIMITED, "overflow")  # how long, how much waits
 IN_FLIGHT: Final = "max_in_flight_per_key"
 NAMES: Final = (
     *SCRIPTS,
@@ -35,7 +36,9 @@ NAMES: Final = (
     *LIMITS,
 )
 FAIL_MODES: Final = ("default", "last-good", "reject")
+OVERFLOW: Final = ("reject", "drop-oldest")
 EXPIRED: Final = ("dead-letter", "drop")
+_UNSAID: Final = {"expired": EXPIRED[0], "overflow": OVERFLOW[0]}
 ATTEMPTS_MAX: Final = 1_000_000  # as the broker's settings say
 
 
@@ -77,11 +80,34 @@ def add_room_options(parser: argparse.ArgumentParser) -> None:
         help="what becomes of a message that waited too long: a dead letter (the default), or "
         "nothing",
     )
+    _add_limit_options(parser)
+
+
+def _add_limit_options(parser: argparse.ArgumentParser) -> None:
+    for option, what, whose in (
+        ("--max-messages", "messages", "in the queue"),
+        ("--max-bytes", "bytes of headers and payloads", "in the queue"),
+        ("--key-max-messages", "messages", "of one fairness key"),
+        ("--key-max-bytes", "bytes of headers and payloads", "of one fairness key"),
+    ):
+        parser.add_argument(
+            option,
+            metavar="N",
+            type=whole_number(0, f"a number of {what.split()[0]}"),
+            help=f"how many {what} may wait {whose} (0: any number)",
+        )
+    parser.add_argument(
+        "--overflow",
+        choices=OVERFLOW,
+        help="what becomes of a message there is no room for: it is refused (the default), or the "
+        "oldest of its key go",
+    )
 
 
 def room_in(args: argparse.Namespace) -> dict[str, str]:
-    """The settings about how long messages stay that the options name."""
-    named = {"message_ttl_ms": args.message_ttl, "expired": args.expired}
+    """The settings about how long and how many messages wait that the options name."""
+    named = {"message_ttl_ms": args.message_ttl}
+    named.update({one: getattr(args, one) for one in ("expired", *LIMITED, "overflow")})
     return {name: str(value) for name, value in named.items() if value is not None}
 
 
@@ -151,7 +177,7 @@ def create(client: FilaClient, name: str, settings: Mapping[str, str]) -> int:
     limits = {
         one: settings[one]
         for one in (IN_FLIGHT, *ROOM, *LIMITS)
-        if settings.get(one, "") not in ("", "0", EXPIRED[0])
+        if settings.get(one, "") not in ("", "0", _UNSAID.get(one))
     }
     return client.update_queue(name, limits) if limits else 1
 
@@ -162,6 +188,8 @@ def setting_text(name: str, text: str) -> str:
         return "without end"
     if name in ("visibility_timeout_ms", "message_ttl_ms") and text.isdigit():
         return duration(int(text))
+    if name in LIMITED:
+        return "any number" if text in ("", "0") else shown(text)
     if name in ("max_attempts", IN_FLIGHT):
         return "no limit" if text in ("", "0") else shown(text)
     return shown(text) if text else "the default"

@@ -144,6 +144,13 @@ class VersionConflictError(_RefusalError):
     code = codes.VERSION_CONFLICT
 
 
+class QueueFullError(_RefusalError):
+    """As much waits in the queue, or of the fairness key, as may. Where all of a request was
+    refused for it, `metadata` has `retry_after_ms`, `depth` and `limit`."""
+
+    code = codes.QUEUE_FULL
+
+
 class InternalError(_RefusalError):
     code = codes.INTERNAL_ERROR
 
@@ -214,6 +221,7 @@ BY_CODE: Final[dict[int, type[FilaError]]] = {
         BatchNotFoundError,
         SnapshotExpiredError,
         VersionConflictError,
+        QueueFullError,
         InternalError,
     )
     if cause.code is not None

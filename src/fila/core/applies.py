@@ -10,9 +10,11 @@ from typing import overload
 from fila.core import command as c
 from fila.core.command import Command
 from fila.core.rejection import Rejection
+from fila.core.room import Crowded
 
 Reply = (
     Rejection
+    | Crowded
     | list[int]
     | list[tuple[bytes, bool]]
     | tuple[int, int]
@@ -33,7 +35,11 @@ class Applies:
 
     # an id for each message, and whether its idempotency key was known already,
     @overload
-    def apply(self, command: c.EnqueueKeyed) -> list[tuple[bytes, bool]] | Rejection: ...
+    def apply(self, command: c.EnqueueKeyed) -> list[tuple[bytes, bool]] | Crowded | Rejection: ...
+
+    # nothing, or what there was no room for,
+    @overload
+    def apply(self, command: c.Enqueue) -> Crowded | Rejection | None: ...
 
     # how many lease batches, and their messages,
     @overload
@@ -70,13 +76,7 @@ class Applies:
     @overload
     def apply(
         self,
-        command: c.Consume
-        | c.CreateQueue
-        | c.DeleteQueue
-        | c.Enqueue
-        | c.Lease
-        | c.SetConfig
-        | c.StoreAuth,
+        command: c.Consume | c.CreateQueue | c.DeleteQueue | c.Lease | c.SetConfig | c.StoreAuth,
     ) -> Rejection | None: ...
 
     @overload

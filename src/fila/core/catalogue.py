@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from fila.core import effect, grouping, key_rows, overriding, rejection, rows, throttle
+from fila.core import (
+    effect,
+    grouping,
+    key_rows,
+    overriding,
+    rejection,
+    rows,
+    throttle,
+)
 from fila.core.bucket import Bucket
 from fila.core.byte_cost import COST_BYTES, COSTS, cost_of
 from fila.core.caps import free_slots, in_flight_fault, set_cap

@@ -134,6 +134,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     bytes_before = bytes_keep = 0  # of bytes_left: when a visit begins, and when it is over
     visits = 0
     ages = queue.aging is not None
+    weighs = queue.weighed_since
     passed_over = 0
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
@@ -198,7 +199,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 quarantining.lacks(state, lane)
                 passed_over = 0
                 continue
-        if ages and ttl.is_expired(complete(state, window[0])[BODY], now):
+        if ages and ttl.is_expired((entry := complete(state, window[0]))[BODY], now):
+            expiries.waits(state, lane, entry)  # also one whose row was lost
             ring.head = key.after  # a step of the next turn takes it away
             passed_over += 1
             state.pass_left -= 1
@@ -247,6 +249,8 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 )  # fmt: skip
             if ages:
                 expiries.waits_no_more(state, queue, entry)
+            if weighs:
+                lane.lighten(entry)
             waits.append(new_tuple(Waits, wait))
             entries.append(entry)
             lanes.append(lane)

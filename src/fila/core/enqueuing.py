@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from fila.core import aging, idempotency
+from fila.core import aging, idempotency, room
 from fila.core.command import Enqueue, EnqueueKeyed
 from fila.core.eligible import eligible
 from fila.core.entry import STALL_NS, STAMP
 from fila.core.pending import store
 from fila.core.queue import Queue
+from fila.core.room import Crowded
 from fila.core.state import State
 from fila.core.trail import SPAN_ENQUEUED
 
 NO_HEADERS: Final = b"\0\0"
 
 
-def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
+def enqueue(state: State, queue: Queue, command: Enqueue) -> Crowded | None:
+    """Store messages, as far as there is room."""
+    crowded = None
+    if queue.limits is not None:
+        crowded = room.admit(state, queue, command.bodies, command.assignments)
+        if crowded is not None and crowded.refused:
+            command = _kept(command, crowded.refused)
+    _store(state, queue, command)
+    return crowded
+
+
+def _store(state: State, queue: Queue, command: Enqueue) -> None:
     now = state.now
     keys = queue.keys
     ring = queue.ring
@@ -65,10 +77,29 @@ def enqueue(state: State, queue: Queue, command: Enqueue) -> None:
     queue.counters.enqueued += at
 
 
-def enqueue_keyed(state: State, queue: Queue, command: EnqueueKeyed) -> list[tuple[bytes, bool]]:
+def enqueue_keyed(
+    state: State, queue: Queue, command: EnqueueKeyed
+) -> list[tuple[bytes, bool]] | Crowded:
+    crowded = None
+    refused: list[int] = []
+    if queue.limits is not None:
+        crowded = room.admit(state, queue, command.bodies, command.assignments)
+        refused = crowded.refused if crowded is not None else []
+    count = len(command.ids)
+    if refused:
+        # Nothing of these is remembered: they may come again under the same key.
+        places = _others(count, refused)
+        command = EnqueueKeyed(
+            queue.name,
+            [command.ids[at] for at in places],
+            [command.bodies[at] for at in places],
+            [command.assignments[at] for at in places],
+            [command.delays_ms[at] for at in places],
+            [command.keys[at] for at in places],
+        )
     results = idempotency.sort_out(state, queue, command)
     kept = [at for at, (_, duplicate) in enumerate(results) if not duplicate]
-    enqueue(
+    _store(
         state,
         queue,
         Enqueue(
@@ -79,4 +110,20 @@ def enqueue_keyed(state: State, queue: Queue, command: EnqueueKeyed) -> list[tup
             [command.delays_ms[at] for at in kept],
         ),
     )
-    return results
+    return results if crowded is None else crowded._replace(results=results)
+
+
+def _kept(command: Enqueue, refused: list[int]) -> Enqueue:
+    places = _others(len(command.ids), refused)
+    delays = command.delays_ms
+    return Enqueue(
+        command.queue,
+        [command.ids[at] for at in places],
+        [command.bodies[at] for at in places],
+        [command.assignments[at] for at in places],
+        [delays[at] for at in places] if delays else None,
+    )
+
+
+def _others(count: int, refused: list[int]) -> list[int]:
+    return sorted({*range(count)}.difference(refused))

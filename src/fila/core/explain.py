@@ -132,6 +132,7 @@ def about_queue(state: State, queue: Queue) -> Document:
         "acked": counters.acked,
         "purged": counters.purged,
         "aged_out": counters.aged_out,
+        "overflowed": counters.overflowed,
         "rate_per_second": round(queue.service.since(now - RECENT_NS, now).per_second(), 3),
         "paused": _pause(queue.pause),
         "paused_keys": len(queue.key_pauses),

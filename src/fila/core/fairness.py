@@ -56,6 +56,7 @@ class FairnessKey(Counted):
         "serial",
         "stale",
         "told_weight",
+        "weighed",
         "weight",
     )
 
@@ -64,6 +65,7 @@ class FairnessKey(Counted):
         self.number = number  # its first lane's: a key that was forgotten comes back with another
         self.weight = 1
         self.told_weight = 1  # by its newest message: the same, unless it has an override
+        self.weighed = 0  # bytes that wait, where its queue counts them
         self.deficit = 0
         self.granted = 0  # the deficit with which the visit under way began
         # Where messages cost their bytes:

@@ -41,6 +41,7 @@ class Counts(NamedTuple):
     redriven: int
     purged: int
     aged_out: int
+    overflowed: int
 
 
 class Measured(NamedTuple):
@@ -167,6 +168,7 @@ def of_queue(queue: Queue) -> QueueFigures:
             counters.redriven,
             counters.purged,
             counters.aged_out,
+            counters.overflowed,
         ),
         None
         if meter is None

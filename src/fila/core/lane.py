@@ -94,6 +94,7 @@ class Lane(Sleeper):
         "touched",
         "unflushed",
         "unread_delay",
+        "weighed",
         "weight_seen",
         "window",
         "window_bytes",
@@ -116,6 +117,7 @@ class Lane(Sleeper):
         self.stands = 0  # its entry's serial among the lanes of its key that may go; 0: it has none
         self.line_of: Gate | None = None  # parked, or woken and not yet through with its visit
         self.pending = 0
+        self.weighed = 0  # bytes of them, where the queue counts bytes
         self.later: Later | None = None  # which of them wait for their time; None: not one
         self.leased = 0
         self.tail = 0  # stamp of the newest message that was stored without a delay
@@ -144,6 +146,23 @@ class Lane(Sleeper):
         # Active time when the head became its key's next, moved on by what it lost since.
         self.head_active_ns = 0
         self.lost_since = 0  # active time since when another lane is its key's next
+
+    def weigh(self, size: int) -> None:
+        """So many bytes more wait, in a queue that counts them."""
+        self.weighed += size
+        self.key.weighed += size
+        self.queue.weighed += size
+
+    def burden(self, entry: Entry) -> None:
+        """This message waits, in a queue that counts bytes; of those that came before it did, and
+        in that very moment, none is counted, neither now nor when it goes."""
+        if entry[SINCE_NS] > self.queue.weighed_since:
+            self.weigh(len(entry[BODY]))
+
+    def lighten(self, entry: Entry) -> None:
+        """It waits no more."""
+        if entry[SINCE_NS] > self.queue.weighed_since:
+            self.weigh(-len(entry[BODY]))
 
     @property
     def prefix(self) -> bytes:
@@ -323,7 +342,7 @@ class Lane(Sleeper):
                         if one[SINCE_NS] >= fresh_ns or one[KEY] in fresh:
                             self._leave_out(one)
                     break
-                if entry[SINCE_NS] >= fresh_ns:
+                if entry[BODY] and entry[SINCE_NS] >= fresh_ns:
                     fresh[entry[KEY]] = entry[BODY]
                 entry = without_body(entry)
                 size = 0

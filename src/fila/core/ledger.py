@@ -52,6 +52,8 @@ def close_batch(group: Group, now: int, mentions_max: int) -> RowBatch:
                 lane.throttled_at(now),
             )
         )
+        if lane.queue.weighed_since:
+            ops.append(_put_weight(lane))
     ops.append((PUT_STATE, rows.ledger_key(group.number, position), b"".join(parts)))
     group.records.append((position, len(touched), touched))
     group.mentions += len(touched)
@@ -93,6 +95,14 @@ def put_lane(lane: Lane, now: int) -> Op:
         lane.throttle_keys,
     )
     return (PUT_STATE, rows.lane_key(lane.queue.number, lane.number), rows.lane_row(row))
+
+
+def _put_weight(lane: Lane) -> Op:
+    """The bytes that wait in a lane, in a queue that counts them."""
+    key = rows.WEIGHT_PREFIX + lane.prefix
+    if not lane.weighed:
+        return (DELETE_STATE, key, b"")
+    return (PUT_STATE, key, lane.weighed.to_bytes(8, "big"))
 
 
 def _fold(group: Group, ops: list[Op], now: int) -> int:

@@ -198,6 +198,8 @@ def _load_group(state: State, group: Group, ledger: Ledger) -> None:
         _load_lanes(state, queue, lanes)
     _load_ledger(group, lanes, ledger)
     for queue in group.queues:
+        _load_weights(state, queue, lanes)
+    for queue in group.queues:
         _load_leases(state, queue, lanes)
         _load_batches(state, queue)
         aging.load(state, queue)
@@ -216,6 +218,12 @@ def _load_lanes(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) 
         _restore(lane, row.weight, row.pending, row.tail, row.head, row.throttled_ns)
         lanes[queue.number, lane_number] = lane
         queue.next_lane = max(queue.next_lane, lane_number + 1)
+
+
+def _load_weights(state: State, queue: Queue, lanes: dict[tuple[int, int], Lane]) -> None:
+    prefix = rows.WEIGHT_PREFIX + rows.queue_prefix(queue.number)
+    for key, value in state.reader.scan(rows.STATE, prefix, rows.after(prefix), _ALL, _ALL):
+        lanes[queue.number, rows.lane_number(key)].weigh(int.from_bytes(value, "big"))
 
 
 def _load_ledger(group: Group, lanes: dict[tuple[int, int], Lane], ledger: Ledger) -> None:

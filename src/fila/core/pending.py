@@ -104,6 +104,8 @@ def add_pending(state: State, lane: Lane, entry: Entry) -> None:
             queue.keys_pending += 1
     if queue.aging is not None:
         expiries.waits(state, lane, entry)
+    if queue.weighed_since:
+        lane.burden(entry)
     lane.pending += 1
     key.pending += 1
     queue.pending += 1
@@ -160,6 +162,8 @@ def remove_head(state: State, lane: Lane) -> Entry:
     entry = complete(state, entry)
     if lane.queue.aging is not None:
         expiries.waits_no_more(state, lane.queue, entry)
+    if lane.queue.weighed_since:
+        lane.lighten(entry)
     return entry
 
 
@@ -202,6 +206,15 @@ def take_out(state: State, lane: Lane, entries: list[Entry]) -> None:
             state.rest(lane)
     elif lane.window[0][KEY] != head:
         new_head(state, lane)
+
+
+def read_ahead(state: State, lane: Lane) -> None:
+    """Raise what taking the head out would meet half-way, before anything has changed."""
+    complete(state, lane.window[0])
+    if len(lane.window) == 1 and lane.horizon:
+        settings = state.settings
+        start, end = lane.horizon + b"\0", rows.after(lane.prefix)
+        state.reader.scan(rows.MESSAGES, start, end, settings.head_messages, settings.page_bytes)
 
 
 def complete(state: State, entry: Entry) -> Entry:

@@ -139,6 +139,7 @@ def _empty(state: State, lane: Lane, who: str) -> int:
         lane.later.forget()
         lane.later = None
     state.times.not_before_ns = state.now + 1  # the store shows what is gone until the commit
+    lane.weigh(-lane.weighed)
     lane.pending = 0
     key.pending -= count
     queue.pending -= count

@@ -131,7 +131,11 @@ def set_damaged_apart(state: State) -> None:
 
 
 def mark(group: int, at_ns: int, cause: str) -> Op:
-    return (PUT_STATE, rows.quarantine_key(group), rows.quarantine_row(at_ns, cause))
+    return (
+        PUT_STATE,
+        rows.quarantine_key(group),
+        rows.quarantine_row(at_ns, cause),
+    )
 
 
 def unmark(group: int) -> Op:

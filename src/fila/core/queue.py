@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fila.core.busy import Busy
 from fila.core.deadline import Sleeper
@@ -38,6 +38,7 @@ class Counters:
         "enqueued",
         "expired",
         "nacked",
+        "overflowed",
         "purged",
         "redriven",
         "released",
@@ -56,6 +57,7 @@ class Counters:
         self.redriven = 0
         self.purged = 0
         self.aged_out = 0
+        self.overflowed = 0  # dropped for newer ones
 
 
 class Group:
@@ -105,6 +107,23 @@ class KnownKeys:
         self.oldest_ns = 0  # when the key at the head came; 0: not looked up yet
 
 
+class Limits(NamedTuple):
+    """What may wait, in all and of one key; 0: any number."""
+
+    messages: int
+    bytes: int
+    key_messages: int
+    key_bytes: int
+    drops_oldest: bool
+
+
+def limits_of(row: QueueRow) -> Limits | None:
+    found = Limits(
+        row.max_messages, row.max_bytes, row.key_max_messages, row.key_max_bytes, row.drops_oldest
+    )
+    return found if any(found) else None
+
+
 class Aging(Sleeper):
     """Of a queue with messages that expire: it is woken when the first of them does."""
 
@@ -143,6 +162,7 @@ class Queue(Sleeper):
         "lease_batches",
         "leased",
         "leases",
+        "limits",
         "loaded_ns",
         "max_attempts",
         "max_in_flight_per_key",
@@ -167,6 +187,8 @@ class Queue(Sleeper):
         "ttl_ms",
         "version",
         "visibility_ms",
+        "weighed",
+        "weighed_since",
         "windowed",
     )
 
@@ -185,6 +207,9 @@ class Queue(Sleeper):
         self.version = row.version  # of its settings: 1, and one more with every change
         self.ttl_ms = row.ttl_ms  # of a message, from its enqueue; 0: what the message says
         self.drops_expired = row.drops_expired  # else they are dead letters
+        self.limits = limits_of(row)  # None: there are none
+        self.weighed_since = row.weighed_since  # from when on bytes are counted; 0: they are not
+        self.weighed = 0  # bytes that wait, of what came since then
         self.aging: Aging | None = None  # None: not one of its messages expires
         self.ring = Ring(row.by_bytes)
         self.keys: dict[bytes, FairnessKey] = {}

@@ -219,6 +219,8 @@ def _move(state: State, lane: Lane, leaving: list[tuple[Entry, Assignment]]) -> 
     stamps = []
     for entry, wanted in leaving:
         ops.append((DELETE_MESSAGE, entry[KEY], b""))
+        if queue.weighed_since:
+            lane.lighten(entry)
         target = state.lane(queue, wanted.fairness_key, wanted.throttle_keys)
         weight = min(max(wanted.weight, 1), state.settings.weight_max)
         state.set_weight(queue, target.key, weight)

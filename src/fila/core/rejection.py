@@ -17,6 +17,7 @@ from fila.error_codes import NOT_A_DLQ as NOT_A_DLQ
 from fila.error_codes import OK as OK
 from fila.error_codes import PARENT_QUEUE_NOT_FOUND as PARENT_QUEUE_NOT_FOUND
 from fila.error_codes import QUEUE_ALREADY_EXISTS as QUEUE_ALREADY_EXISTS
+from fila.error_codes import QUEUE_FULL as QUEUE_FULL
 from fila.error_codes import QUEUE_NOT_FOUND as QUEUE_NOT_FOUND
 from fila.error_codes import SNAPSHOT_EXPIRED as SNAPSHOT_EXPIRED
 from fila.error_codes import STORAGE_ERROR as STORAGE_ERROR
@@ -26,6 +27,7 @@ from fila.error_codes import VERSION_CONFLICT as VERSION_CONFLICT
 class Rejection(NamedTuple):
     code: int
     message: str
+    metadata: tuple[tuple[str, str], ...] = ()  # for programs, where the catalogue names keys
 
 
 def queue_not_found(queue: str) -> Rejection:

@@ -19,6 +19,7 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               't' · queue u32 · expires_ms u64 · …         (`aging_rows.py`)
               'r' · queue u32                              (`reclassify_rows.py`)
               'v' · queue u32 · version u32                (`version_rows.py`)
+              'x' · queue u32 · lane u64                   → bytes that wait there u64
     idempotency                                            (`key_rows.py`)
     auth      API keys and ACLs (unreachable from config and hooks)
     default   'format'                                     → u32 FORMAT_VERSION
@@ -34,7 +35,9 @@ Numbers are big-endian so that byte order is delivery order. Column families:
               · len32 script · len32 script
               · count8 × (setting u8 · value u64), those that are not 0: 1 max_attempts,
                 2 cost (1 bytes), 3 version (left out: 1), 4 max_in_flight_per_key,
-                8 message_ttl_ms, 9 expired (1 drop)
+                8 message_ttl_ms, 9 expired (1 drop), 10 max_messages, 11 max_bytes,
+                12 key_max_messages, 13 key_max_bytes, 14 overflow (1 drop-oldest),
+                15 since when bytes are counted
               (version 1: without the settings)
     bucket    u8 1 · tokens f64 · at_ns u64
     lane      u8 1 · weight u32 · pending u64 · tail u64 · head u64 · throttled_ns u64
@@ -42,12 +45,11 @@ Numbers are big-endian so that byte order is delivery order. Column families:
     ledger    u8 1 · now_ns u64 · count8 × (queue u32 · stall_ns u64)
               · (queue u32 · lane u64 · weight u32 · pending u64 · tail u64 · head u64
                  · throttled_ns u64)*
-    pause     u8 1 · since_ns u64 · active_ns u64 · len16 who · len16 reason
-    quarantine
-              u8 1 · since_ns u64 · len16 cause
 
     open      u8 1 · leased_ns u64 · expires_ns u64 · visibility_ms u64
     batch     · flags u8 (1 running out counts an attempt) · (lease u64)*
+    quarantine
+              u8 1 · since_ns u64 · len16 cause
 
 A lane's numbers are those of the newest ledger record that mentions it, or else its own record's
 (`ledger.py` says why). `stall_ns` of a message is -1 when it was stored with a
@@ -88,6 +90,8 @@ QUARANTINE_PREFIX: Final = b"q"
 AGING_PREFIX: Final = b"t"
 RECLASSIFY_PREFIX: Final = b"r"
 VERSION_PREFIX: Final = b"v"
+WEIGHT_PREFIX: Final = b"x"
+WEIGHT_BYTES: Final = 8  # of its value
 # Rows of the state family that belong to a queue, whose number follows.
 QUEUE_PREFIXES: Final = (
     OVERRIDE_PREFIX,
@@ -98,6 +102,7 @@ QUEUE_PREFIXES: Final = (
     RECLASSIFY_PREFIX,
     VERSION_PREFIX,
     SHOWN_PREFIX,
+    WEIGHT_PREFIX,
 )
 
 MESSAGE_KEY: Final = struct.Struct(">IQQ16s")
@@ -122,9 +127,10 @@ _VERSION: Final = 3
 _MAX_IN_FLIGHT: Final = 4
 _MESSAGE_TTL: Final = 8
 _DROPS_EXPIRED: Final = 9
+_ROOM: Final = 10  # and those after it, as in QueueRow
 _KNOWN_SETTINGS: Final = {
     *(_MAX_ATTEMPTS, _COST, _VERSION, _MAX_IN_FLIGHT),
-    *(_MESSAGE_TTL, _DROPS_EXPIRED),
+    *range(_MESSAGE_TTL, _ROOM + 6),
 }
 _BUCKET: Final = struct.Struct(">BdQ")
 _LANE_HEAD: Final = struct.Struct(">BIQQQQ")
@@ -164,6 +170,12 @@ class QueueRow(NamedTuple):
     # dead letter, which writes 'd'.
     hidden: bool = False
     max_in_flight_per_key: int = 0  # 0: no limit
+    max_messages: int = 0  # that may wait; 0: any number
+    max_bytes: int = 0
+    key_max_messages: int = 0
+    key_max_bytes: int = 0
+    drops_oldest: bool = False  # to make room; else what comes is refused
+    weighed_since: int = 0  # from when on bytes are counted; 0: they are not
 
 
 class LaneRow(NamedTuple):
@@ -272,6 +284,9 @@ def queue_row(row: QueueRow) -> bytes:
         settings.append((_VERSION, row.version))
     settings += [(_MESSAGE_TTL, row.ttl_ms), (_DROPS_EXPIRED, int(row.drops_expired))]
     settings.append((_MAX_IN_FLIGHT, row.max_in_flight_per_key))
+    room = (row.max_messages, row.max_bytes, row.key_max_messages, row.key_max_bytes)
+    rest = (int(row.drops_oldest), row.weighed_since)
+    settings += [(_ROOM + at, value) for at, value in enumerate((*room, *rest))]
     given = [_QUEUE_SETTING.pack(*one) for one in settings if one[1]]
     return b"".join([*parts, bytes([len(given)]), *given])
 
@@ -297,6 +312,12 @@ def read_queue(value: bytes) -> QueueRow:
         settings.get(_DROPS_EXPIRED, 0) == 1,
         bool(flags & 4),
         settings.get(_MAX_IN_FLIGHT, 0),
+        settings.get(_ROOM, 0),
+        settings.get(_ROOM + 1, 0),
+        settings.get(_ROOM + 2, 0),
+        settings.get(_ROOM + 3, 0),
+        settings.get(_ROOM + 4, 0) == 1,
+        settings.get(_ROOM + 5, 0),
     )
 
 

@@ -20,6 +20,7 @@ class Settings(NamedTuple):
     versions_kept: int = 20  # of a queue's settings
     note_bytes_max: int = 1_024  # of why a queue was changed, and of who did
     age_messages: int = 256  # whose time to live ran out, given up in one turn
+    overflow_messages: int = 256  # dropped for newer ones by one enqueue
     ttl_ms_max: int = 10 * 365 * 24 * 3600 * 1000  # of a queue's messages
     extend_messages: int = 128  # whose leases get more time in one step
     window_messages: int = 1_024  # messages of one lane kept in memory

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from fila.core import expiries, rows
 from fila.core.entry import KEY, STAMP, Entry, entry_bytes, entry_of, had_delay, id_of
 from fila.core.lane import Lane
-from fila.core.pending import complete, fill_window, remove_head
+from fila.core.pending import complete, fill_window, read_ahead, remove_head
 from fila.core.quarantining import UNREADABLE
 from fila.core.row_batch import DELETE_MESSAGE
 from fila.core.state import State
@@ -52,7 +52,7 @@ def _take(state: State, lane: Lane, key: bytes) -> Entry | None:
         if window[at][KEY] != key:
             return None
         if at == 0:
-            complete(state, window[0])  # read before anything changes
+            read_ahead(state, lane)
             return remove_head(state, lane)
         entry = complete(state, window[at])
         size = entry_bytes(window[at])
@@ -62,9 +62,9 @@ def _take(state: State, lane: Lane, key: bytes) -> Entry | None:
     else:
         if not lane.horizon or key <= lane.horizon:
             return None
-        left_out = _left_out(lane, key)
+        left_out = _left_out(state, lane, key)
         if left_out is not None:
-            entry = complete(state, left_out)
+            entry = left_out
         else:
             value = state.reader.get(rows.MESSAGES, key)
             if value is None:
@@ -78,14 +78,17 @@ def _take(state: State, lane: Lane, key: bytes) -> Entry | None:
     state.touch(lane)
     if lane.queue.aging is not None:
         expiries.waits_no_more(state, lane.queue, entry)
+    if lane.queue.weighed_since:
+        lane.lighten(entry)
     return entry
 
 
-def _left_out(lane: Lane, key: bytes) -> Entry | None:
-    """Of this very turn, behind the horizon."""
+def _left_out(state: State, lane: Lane, key: bytes) -> Entry | None:
+    """Of this very turn, behind the horizon; it may have been cut without its body."""
     for at, entry in enumerate(lane.unflushed or ()):
         if entry[KEY] == key:
             assert lane.unflushed is not None
+            entry = complete(state, entry)
             del lane.unflushed[at]
             return entry
     return None

@@ -22,7 +22,7 @@ from fila.core.caps import MAX_IN_FLIGHT, in_flight_fault, set_cap_of_keys
 from fila.core.catalogue import attempts_fault, visibility_fault
 from fila.core.command import UpdateQueue
 from fila.core.effect import Event
-from fila.core.queue import Queue
+from fila.core.queue import Limits, Queue, limits_of
 from fila.core.reader import StoreDamagedError
 from fila.core.rejection import Rejection, invalid_value
 from fila.core.row_batch import DELETE_STATE, PUT_QUEUE, PUT_STATE
@@ -36,6 +36,9 @@ VISIBILITY: Final = "visibility_timeout_ms"
 MAX_ATTEMPTS: Final = "max_attempts"
 MESSAGE_TTL: Final = "message_ttl_ms"
 EXPIRED: Final = "expired"  # what becomes of a message whose time to live ran out
+# How much may wait, in all and of one key; 0 is any number.
+ROOM: Final = ("max_messages", "max_bytes", "key_max_messages", "key_max_bytes")
+OVERFLOW: Final = "overflow"  # what becomes of what does not fit
 COST: Final = "cost"  # of a message to its key; a queue keeps the one it was made with
 # About hooks: the setting, and what it is called in the runtime config.
 HOOK_LIMITS: Final = {
@@ -49,10 +52,13 @@ NAMES: Final = (
     *SCRIPTS,
     *(VISIBILITY, MAX_ATTEMPTS, COST, MAX_IN_FLIGHT),
     *(MESSAGE_TTL, EXPIRED),
+    *(*ROOM, OVERFLOW),
     *HOOK_LIMITS,
 )
 DEAD_LETTER: Final = "dead-letter"
 DROP: Final = "drop"
+REJECT: Final = "reject"
+DROP_OLDEST: Final = "drop-oldest"
 CONFIG_PREFIX: Final = "lua:"
 _ALL: Final = 1 << 62
 
@@ -83,6 +89,7 @@ def settings_of(state: State, queue: Queue) -> Settings:
         MESSAGE_TTL: str(queue.ttl_ms),
         EXPIRED: DROP if queue.drops_expired or _is_dlq(queue) else DEAD_LETTER,
         MAX_IN_FLIGHT: str(queue.max_in_flight_per_key),
+        **_room_of(queue),
         **{
             name: state.config.get(config_key(queue.name, field), "")
             for name, field in HOOK_LIMITS.items()
@@ -186,6 +193,7 @@ def _version(state: State, queue: Queue, number: int) -> Version:
             f'version {number} of queue "{queue.name}" cannot be read: {error}', rows.STATE, key
         ) from error
     settings = {**dict.fromkeys(NAMES, ""), MESSAGE_TTL: "0", EXPIRED: _expired(queue, "")}
+    settings.update({**dict.fromkeys(ROOM, "0"), OVERFLOW: REJECT})
     settings.update({**row.settings, COST: cost_of(queue.ring)})
     return Version(number, row.at_ns, row.who, row.note, settings)
 
@@ -221,6 +229,22 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
         return invalid_value(
             EXPIRED, f'"{settings[EXPIRED]}" is none for queue "{queue.name}"; use "{expired}"'
         )
+    room = {}
+    for name in ROOM:
+        number = _number(name, settings[name])
+        if isinstance(number, Rejection):
+            return number
+        room[name] = str(number)
+    room[OVERFLOW] = settings[OVERFLOW] or REJECT
+    if room[OVERFLOW] not in (REJECT, DROP_OLDEST):
+        return invalid_value(
+            OVERFLOW, f'"{settings[OVERFLOW]}" is none; use "{REJECT}" or "{DROP_OLDEST}"'
+        )
+    if _is_dlq(queue) and room != {**dict.fromkeys(ROOM, "0"), OVERFLOW: REJECT}:
+        return invalid_value(
+            "limit",
+            f'"{queue.name}" takes every dead letter; message_ttl_ms says how long it keeps them',
+        )
     cost = cost_of(queue.ring)
     if settings[COST] not in ("", cost):
         return invalid_value(
@@ -239,6 +263,7 @@ def _checked(state: State, queue: Queue, settings: Settings) -> Settings | Rejec
         MESSAGE_TTL: str(ttl_ms),
         EXPIRED: expired,
         MAX_IN_FLIGHT: str(in_flight),
+        **room,
     }
 
 
@@ -247,6 +272,13 @@ def _expired(queue: Queue, text: str) -> str:
     if _is_dlq(queue):
         return DROP
     return text if text == DROP else DEAD_LETTER
+
+
+def _room_of(queue: Queue) -> Settings:
+    limits = queue.limits or Limits(0, 0, 0, 0, False)
+    found = {name: str(number) for name, number in zip(ROOM, limits[:4], strict=True)}
+    found[OVERFLOW] = DROP_OLDEST if limits.drops_oldest else REJECT
+    return found
 
 
 def _is_dlq(queue: Queue) -> bool:
@@ -284,7 +316,17 @@ def _follow(state: State, queue: Queue, settings: Settings) -> None:
         queue.ttl_ms,
         queue.drops_expired,
         max_in_flight_per_key=queue.max_in_flight_per_key,
+        max_messages=int(settings[ROOM[0]]),
+        max_bytes=int(settings[ROOM[1]]),
+        key_max_messages=int(settings[ROOM[2]]),
+        key_max_bytes=int(settings[ROOM[3]]),
+        drops_oldest=settings[OVERFLOW] == DROP_OLDEST,
+        weighed_since=queue.weighed_since,
     )
+    if not row.weighed_since and (row.max_bytes or row.key_max_bytes):
+        row = row._replace(weighed_since=state.now)
+    queue.weighed_since = row.weighed_since
+    queue.limits = limits_of(row)
     ops = state.ops(state.groups[0])
     ops.append((PUT_QUEUE, queue.name.encode(), rows.queue_row(row)))
     for name, field in HOOK_LIMITS.items():

@@ -37,6 +37,14 @@ Groups = list[tuple[str, list[int]]]
 Permit = Callable[[Session, str], Rejection | None]
 
 
+class WholeRefusedError(Exception):
+    """Nothing of a request was stored, for a reason that tells more than a code."""
+
+    def __init__(self, why: Rejection) -> None:
+        super().__init__(why.message)
+        self.why = why
+
+
 class Kind(NamedTuple):
     """One of the five requests."""
 
@@ -49,6 +57,8 @@ class Kind(NamedTuple):
     # The fixed work of a request that reads stored messages and writes them again: reading a few
     # costs nearly as much as reading many. 0: it does not read them.
     reads: int = 0
+    # A result that says of so many items that they were refused.
+    refusals: Callable[[int, int], bytes] | None = None
 
 
 def handle(
@@ -85,7 +95,12 @@ def handle(
         if refused is not None:
             connection.refuse(request_id, refused, {})
             return
-    connection.reply(kind.result, request_id, kind.carry_out(session, items, groups))
+    try:
+        answer = kind.carry_out(session, items, groups)
+    except WholeRefusedError as refused:
+        connection.refuse(request_id, refused.why, dict(refused.why.metadata))
+        return
+    connection.reply(kind.result, request_id, answer)
 
 
 def _in_steps(
@@ -133,7 +148,11 @@ def _in_steps(
         for start, end, run_bytes in cut:
             items = whole[start:end] if len(cut) > 1 else whole
             groups = by_queue([item[0] for item in items])
-            answers.append(kind.carry_out(session, items, groups)[FIRST:])
+            try:
+                answers.append(kind.carry_out(session, items, groups)[FIRST:])
+            except WholeRefusedError as refused:  # of this step: others may fit
+                assert kind.refusals is not None, "it stores messages"
+                answers.append(kind.refusals(len(items), refused.why.code)[FIRST:])
             work.done += max(len(items), run_bytes >> SHIFT)
             if at < len(parts) - 1 or end < len(whole):
                 yield
@@ -145,11 +164,14 @@ def _enqueue(session: Session, items: list[EnqueuedItem], groups: Groups) -> byt
     for queue, places in groups:
         stored = session.enqueue(queue, [items[place][1] for place in places])
         if isinstance(stored, Rejection):
+            if stored.metadata and len(groups) == 1:
+                raise WholeRefusedError(stored)
             for place in places:
                 results[place] = (stored.code, b"")
         else:
             for place, id in zip(places, stored, strict=True):
-                results[place] = (0, id_text(id)) if id else (errors.CHANNEL_FULL, b"")
+                code = id[0] if id else errors.CHANNEL_FULL
+                results[place] = (0, id_text(id)) if len(id) > 1 else (code, b"")
     return message_codec.encode_enqueue_results(results)
 
 
@@ -161,6 +183,8 @@ def _enqueue_with(session: Session, items: list[EnqueuedWithItem], groups: Group
     ]
     if len(answers) == 1:
         stored = answers[0][1]
+        if isinstance(stored, Rejection) and stored.metadata:
+            raise WholeRefusedError(stored)
         if not isinstance(stored, Rejection) and {one[0] for one in stored} == {errors.OK}:
             duplicates = bytes([one[2] for one in stored])
             return enqueue_with_codec.encode_stored([one[1] for one in stored], duplicates)
@@ -203,12 +227,27 @@ def _settle(
     return message_codec.encode_codes(codes)
 
 
-ENQUEUE: Final = Kind(message_codec.enqueue_items, Session.may_produce, _enqueue, op.ENQUEUE_RESULT)
+def _none_stored(count: int, code: int) -> bytes:
+    return message_codec.encode_enqueue_results([(code, b"")] * count)
+
+
+def _none_stored_with(count: int, code: int) -> bytes:
+    return enqueue_with_codec.encode_enqueue_with_results([(code, b"", False)] * count)
+
+
+ENQUEUE: Final = Kind(
+    message_codec.enqueue_items,
+    Session.may_produce,
+    _enqueue,
+    op.ENQUEUE_RESULT,
+    refusals=_none_stored,
+)
 ENQUEUE_WITH: Final = Kind(
     enqueue_with_codec.enqueue_with_items,
     Session.may_produce,
     _enqueue_with,
     op.ENQUEUE_WITH_RESULT,
+    refusals=_none_stored_with,
 )
 ACK: Final = Kind(message_codec.ack_items, Session.may_consume, _ack, op.ACK_RESULT)
 NACK: Final = Kind(message_codec.nack_items, Session.may_consume, _nack, op.NACK_RESULT, reads=4)

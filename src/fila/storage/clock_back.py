@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fila.core import batch_rows, key_rows, override, pause_rows, rows, version_rows
+from fila.core import (
+    aging_rows,
+    batch_rows,
+    key_rows,
+    override,
+    pause_rows,
+    rows,
+    ttl,
+    version_rows,
+)
 from fila.core.lane import DELAY_BIT
 from fila.core.reader import Reader
 from fila.core.row_batch import PUT, Op, RowBatch
@@ -61,6 +70,9 @@ def set_back(
     return by_ns
 
 
+MS = 1_000_000
+
+
 class _Shift:
     def __init__(self, by_ns: int, wall_ns: int) -> None:
         self._by_ns = by_ns
@@ -81,10 +93,15 @@ class _Shift:
         if family == rows.QUEUES:
             queue_row = rows.read_queue(value)
             created_ns = self.time(queue_row.created_ns)
-            return key, rows.queue_row(queue_row._replace(created_ns=created_ns))
+            weighed = self.time(queue_row.weighed_since)
+            queue_row = queue_row._replace(created_ns=created_ns, weighed_since=weighed)
+            return key, rows.queue_row(queue_row)
         if family == rows.STATE:
             if rows.kind_of(key) == rows.OVERRIDE_PREFIX:
                 return key, self._override(key, value)
+            if rows.kind_of(key) == rows.AGING_PREFIX:
+                message_key = self._message_key(aging_rows.message_key(key))
+                return aging_rows.key_of(message_key, self._expiry(aging_rows.at_ms(key))), value
             return key, self._state(rows.kind_of(key), value)
         if family == rows.IDEMPOTENCY and rows.kind_of(key) == key_rows.KNOWN_KEY_PREFIX:
             number, at_ns, id = key_rows.read_known_key(value)
@@ -103,7 +120,14 @@ class _Shift:
         times = (self.time(enqueued), self.time(since))
         stall = self._stall(stall, since)
         head = rows.MESSAGE_HEAD.pack(version, attempts, weight, *times, stall, *clocks)
-        return self._message_key(key), head + value[rows.MESSAGE_HEAD_BYTES :]
+        body = value[rows.MESSAGE_HEAD_BYTES :]
+        at_ms = ttl.expires_ms(body)
+        if at_ms:
+            body = ttl.with_expiry(body, self._expiry(at_ms))
+        return self._message_key(key), head + body
+
+    def _expiry(self, at_ms: int) -> int:
+        return self.time(at_ms * MS) // MS
 
     def _stall(self, stall_ns: int, read_at_ns: int) -> int:
         """A stall clock ran while time jumped: the restart was part of it."""

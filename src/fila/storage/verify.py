@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from fila.core import (
+    aging_rows,
     batch_rows,
     key_rows,
     override,
@@ -152,6 +153,11 @@ class _Verification:
             reclassify_rows.read_course(value)
         elif kind == rows.VERSION_PREFIX:
             version_rows.read_version(value)
+        elif kind == rows.AGING_PREFIX:
+            aging_rows.read(value)
+        elif kind == rows.WEIGHT_PREFIX:
+            if len(value) != rows.WEIGHT_BYTES:
+                self._find(f"state: row {key.hex()} is no number of bytes")
         elif key != rows.NEXT_QUEUE_KEY:
             self._find(f"state: row {key.hex()} is of no known kind")
 

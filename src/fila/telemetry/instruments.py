@@ -69,6 +69,7 @@ INSTRUMENTS: Final = (
     _messages("redriven", "Messages moved back from the dead-letter queue."),
     _messages("purged", "Pending messages that somebody had thrown away."),
     _messages("aged_out", "Pending messages whose time to live ran out."),
+    _messages("overflowed", "Pending messages that were dropped to make room for newer ones."),
     Instrument("fila.queue.depth", GAUGE, MESSAGES, _Q, "Pending messages, delayed ones included."),
     Instrument("fila.queue.in_flight", GAUGE, MESSAGES, _Q, "Leased messages."),
     Instrument("fila.queue.consumers", GAUGE, "{consumer}", _Q, "Open consumers."),

@@ -20,6 +20,7 @@ from fila.error_codes import NOT_LEADER as NOT_LEADER
 from fila.error_codes import OK as OK
 from fila.error_codes import PARENT_QUEUE_NOT_FOUND as PARENT_QUEUE_NOT_FOUND
 from fila.error_codes import QUEUE_ALREADY_EXISTS as QUEUE_ALREADY_EXISTS
+from fila.error_codes import QUEUE_FULL as QUEUE_FULL
 from fila.error_codes import QUEUE_NOT_FOUND as QUEUE_NOT_FOUND
 from fila.error_codes import SNAPSHOT_EXPIRED as SNAPSHOT_EXPIRED
 from fila.error_codes import STORAGE_ERROR as STORAGE_ERROR

@@ -24,6 +24,7 @@ const (
 	CodeBatchNotFound       uint8 = 0x11
 	CodeSnapshotExpired     uint8 = 0x12
 	CodeVersionConflict     uint8 = 0x13
+	CodeQueueFull           uint8 = 0x14
 	CodeInternalError       uint8 = 0xFF
 )
 
@@ -48,5 +49,6 @@ var catalogue = map[uint8]Cause{
 	CodeBatchNotFound:       {Name: "BatchNotFound", Meaning: "No lease batch of this name is open: it was acked, released, or its time ran out.", Retryable: false},
 	CodeSnapshotExpired:     {Name: "SnapshotExpired", Meaning: "The snapshot was closed or its time is up; browse again for a new one.", Retryable: false},
 	CodeVersionConflict:     {Name: "VersionConflict", Meaning: "The queue has another version than the one that was expected: somebody changed it; look at what it is now.", Retryable: false},
+	CodeQueueFull:           {Name: "QueueFull", Meaning: "As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.", Retryable: true},
 	CodeInternalError:       {Name: "InternalError", Meaning: "The broker failed unexpectedly; its log says why.", Retryable: false},
 }

@@ -28,6 +28,7 @@ export const Code = {
   BatchNotFound: 0x11,
   SnapshotExpired: 0x12,
   VersionConflict: 0x13,
+  QueueFull: 0x14,
   InternalError: 0xff,
 } as const;
 
@@ -52,6 +53,7 @@ export type RefusalName =
   | 'BatchNotFound'
   | 'SnapshotExpired'
   | 'VersionConflict'
+  | 'QueueFull'
   | 'InternalError';
 
 /** One entry of the catalogue. */
@@ -233,6 +235,15 @@ export const CATALOGUE: ReadonlyMap<number, CatalogueEntry> = new Map<number, Ca
       name: 'VersionConflict',
       meaning: "The queue has another version than the one that was expected: somebody changed it; look at what it is now.",
       retryable: false,
+    },
+  ],
+  [
+    0x14,
+    {
+      code: 0x14,
+      name: 'QueueFull',
+      meaning: "As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.",
+      retryable: true,
     },
   ],
   [

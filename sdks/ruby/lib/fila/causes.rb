@@ -231,6 +231,18 @@ module Fila
     RETRYABLE = false
   end
 
+  # As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.
+  class QueueFullError < RefusedError
+    # The broker's code.
+    CODE = 20
+    # The cause's name in the catalogue.
+    NAME = "QueueFull"
+    # What it means.
+    MEANING = "As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up."
+    # Whether the same call may succeed later.
+    RETRYABLE = true
+  end
+
   # The broker failed unexpectedly; its log says why.
   class InternalError < RefusedError
     # The broker's code.
@@ -264,6 +276,7 @@ module Fila
     17 => BatchNotFoundError,
     18 => SnapshotExpiredError,
     19 => VersionConflictError,
+    20 => QueueFullError,
     255 => InternalError,
   }.freeze
 end

@@ -46,6 +46,8 @@ pub enum Error {
     SnapshotExpired(Box<Details>),
     /// The queue has another version than the one that was expected: somebody changed it; look at what it is now.
     VersionConflict(Box<Details>),
+    /// As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.
+    QueueFull(Box<Details>),
     /// The broker failed unexpectedly; its log says why.
     InternalError(Box<Details>),
     /// The broker could not be reached. Nothing was sent.
@@ -84,6 +86,7 @@ impl Error {
             17 => Error::BatchNotFound(details),
             18 => Error::SnapshotExpired(details),
             19 => Error::VersionConflict(details),
+            20 => Error::QueueFull(details),
             _ => Error::InternalError(details),
         }
     }
@@ -110,6 +113,7 @@ impl Error {
             Error::BatchNotFound(_) => Some(17),
             Error::SnapshotExpired(_) => Some(18),
             Error::VersionConflict(_) => Some(19),
+            Error::QueueFull(_) => Some(20),
             Error::InternalError(_) => Some(255),
             _ => None,
         }
@@ -137,6 +141,7 @@ impl Error {
             Error::BatchNotFound(_) => "BatchNotFound",
             Error::SnapshotExpired(_) => "SnapshotExpired",
             Error::VersionConflict(_) => "VersionConflict",
+            Error::QueueFull(_) => "QueueFull",
             Error::InternalError(_) => "InternalError",
             Error::ConnectFailed(_) => "ConnectFailed",
             Error::ConnectionLost(_) => "ConnectionLost",
@@ -154,6 +159,7 @@ impl Error {
             Error::ChannelFull(_)
                 | Error::NotLeader(_)
                 | Error::NodeNotReady(_)
+                | Error::QueueFull(_)
                 | Error::ConnectFailed(_)
                 | Error::ConnectionLost(_)
                 | Error::Timeout(_)
@@ -182,6 +188,7 @@ impl Error {
             | Error::BatchNotFound(details)
             | Error::SnapshotExpired(details)
             | Error::VersionConflict(details)
+            | Error::QueueFull(details)
             | Error::InternalError(details)
             | Error::ConnectFailed(details)
             | Error::ConnectionLost(details)
@@ -212,6 +219,7 @@ impl Error {
             | Error::BatchNotFound(details)
             | Error::SnapshotExpired(details)
             | Error::VersionConflict(details)
+            | Error::QueueFull(details)
             | Error::InternalError(details)
             | Error::ConnectFailed(details)
             | Error::ConnectionLost(details)
@@ -245,6 +253,7 @@ pub(crate) fn meaning(code: u8) -> &'static str {
 17 => "No lease batch of this name is open: it was acked, released, or its time ran out.",
 18 => "The snapshot was closed or its time is up; browse again for a new one.",
 19 => "The queue has another version than the one that was expected: somebody changed it; look at what it is now.",
+20 => "As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.",
 _ => "The broker failed unexpectedly; its log says why.",
 }
 }

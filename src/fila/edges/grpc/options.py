@@ -88,6 +88,8 @@ def _refuse(
 
 _UNFIT: Final = "headers: at most 65,535 of them, of at most 65,535 bytes each"
 _WHY: Final = {
+    errors.QUEUE_FULL: "the queue, or the message's fairness key in it, is full; it was not "
+    "stored; try again later",
     errors.CHANNEL_FULL: "the queue's on_enqueue has no verdict for this message; nothing was "
     "stored; try again later",
 }

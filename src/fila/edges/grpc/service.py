@@ -59,6 +59,12 @@ _UNDECIDED: Final[Fault] = (
 )
 
 
+_FULL: Final[Fault] = (
+    pb.ENQUEUE_ERROR_CODE_STORAGE,
+    "the queue, or the message's fairness key in it, is full; it was not stored; try again later",
+)
+
+
 class EnqueueStream(Call):
     """Batch after batch, each answered with its number when it is committed."""
 
@@ -239,7 +245,7 @@ def store(session: Session, items: list[EnqueueItem]) -> list[bytes | Fault]:
             _all(results, places, _enqueue_fault(stored))
         else:
             for place, id in zip(fitting, stored, strict=True):
-                results[place] = id or _UNDECIDED
+                results[place] = id if len(id) > 1 else _FULL if id else _UNDECIDED
     return results
 
 

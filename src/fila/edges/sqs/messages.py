@@ -22,7 +22,7 @@ from fila.edges.sqs.handle import key_of
 from fila.edges.sqs.message import Sent
 from fila.edges.sqs.queue_attributes import MESSAGE_BYTES_MAX, Own
 from fila.edges.sqs.queues import own_of
-from fila.error_codes import CHANNEL_FULL
+from fila.error_codes import CHANNEL_FULL, QUEUE_FULL
 from fila.wire.ids import id_text
 
 ENTRIES_MAX: Final = 10
@@ -201,6 +201,8 @@ async def _store(
 
 
 def _not_stored(code: int) -> SqsError:
+    if code == QUEUE_FULL:
+        return SqsError("RequestThrottled", "the queue, or the message group, is full; try later")
     if code == CHANNEL_FULL:
         return SqsError("RequestThrottled", "the queue's hook has no verdict; try again later")
     return invalid("MessageGroupId", "the broker refuses it")

@@ -15,6 +15,7 @@ import dev.faisca.fila.NotADLQException;
 import dev.faisca.fila.NotLeaderException;
 import dev.faisca.fila.ParentQueueNotFoundException;
 import dev.faisca.fila.QueueAlreadyExistsException;
+import dev.faisca.fila.QueueFullException;
 import dev.faisca.fila.QueueNotFoundException;
 import dev.faisca.fila.SnapshotExpiredException;
 import dev.faisca.fila.StorageException;
@@ -51,6 +52,7 @@ final class Refusals {
             case BATCH_NOT_FOUND -> new BatchNotFoundException(message, metadata);
             case SNAPSHOT_EXPIRED -> new SnapshotExpiredException(message, metadata);
             case VERSION_CONFLICT -> new VersionConflictException(message, metadata);
+            case QUEUE_FULL -> new QueueFullException(message, metadata);
             case INTERNAL_ERROR -> new InternalException(message, metadata);
         };
     }

@@ -23,6 +23,7 @@ public enum Cause {
     BATCH_NOT_FOUND(17, "BatchNotFound", false, "No lease batch of this name is open: it was acked, released, or its time ran out."),
     SNAPSHOT_EXPIRED(18, "SnapshotExpired", false, "The snapshot was closed or its time is up; browse again for a new one."),
     VERSION_CONFLICT(19, "VersionConflict", false, "The queue has another version than the one that was expected: somebody changed it; look at what it is now."),
+    QUEUE_FULL(20, "QueueFull", true, "As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up."),
     INTERNAL_ERROR(255, "InternalError", false, "The broker failed unexpectedly; its log says why."),
     ;
 
@@ -78,6 +79,7 @@ public enum Cause {
             case 17 -> BATCH_NOT_FOUND;
             case 18 -> SNAPSHOT_EXPIRED;
             case 19 -> VERSION_CONFLICT;
+            case 20 -> QUEUE_FULL;
             case 255 -> INTERNAL_ERROR;
             default -> INTERNAL_ERROR;
         };
