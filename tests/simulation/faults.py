@@ -63,7 +63,7 @@ FAULTS = [
     ),
     fault(
         "the weight goes to another key",
-        "fila.core.enqueuing:enqueue",
+        "fila.core.enqueuing:_store",
         "state.set_weight(queue, key, weight)",
         "state.set_weight(queue, next(iter(keys.values())), weight)",
     ),
