@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Locator, Page, expect
 
-from fila.wire import admin_bodies as bodies
+from fila.wire import bodies
 from tests.dashboard.conftest import Open
 from tests.dashboard.traffic import ORDERS
 from tests.e2e.process import wait_until

@@ -164,7 +164,7 @@ def test_the_page_lists_every_operation_and_every_error() -> None:
     for number, name in op.NAMES.items():
         assert re.search(rf"^\|[^|]*`{number:02X}`[^|]*\|[^|]*\b{name}\b", PAGE, re.MULTILINE), name
     for entry in errors.CATALOGUE:
-        metadata = "".join(f"`{key}`" for key in entry.metadata)
+        metadata = ", ".join(f"`{key}`" for key in entry.metadata)
         row = rf"^\| `{entry.code:02X}` \| {entry.name} \|[^|]*\| {metadata} ?\|$"
         assert re.search(row, PAGE, re.MULTILINE), entry.name
 

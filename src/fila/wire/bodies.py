@@ -10,12 +10,9 @@ peers leave it out. `message` in a result explains a code that is not Ok.
 from typing import NamedTuple
 
 from fila.wire.admin_bodies import ApiKeySummary as ApiKeySummary
-from fila.wire.admin_bodies import Backup as Backup
 from fila.wire.admin_bodies import ConfigEntry as ConfigEntry
 from fila.wire.admin_bodies import CreateApiKey as CreateApiKey
 from fila.wire.admin_bodies import CreateApiKeyResult as CreateApiKeyResult
-from fila.wire.admin_bodies import CreateBackup as CreateBackup
-from fila.wire.admin_bodies import CreateBackupResult as CreateBackupResult
 from fila.wire.admin_bodies import CreateQueue as CreateQueue
 from fila.wire.admin_bodies import CreateQueueResult as CreateQueueResult
 from fila.wire.admin_bodies import DeleteQueue as DeleteQueue
@@ -30,25 +27,15 @@ from fila.wire.admin_bodies import GetConfig as GetConfig
 from fila.wire.admin_bodies import GetConfigResult as GetConfigResult
 from fila.wire.admin_bodies import GetLimits as GetLimits
 from fila.wire.admin_bodies import GetLimitsResult as GetLimitsResult
-from fila.wire.admin_bodies import GetQueue as GetQueue
-from fila.wire.admin_bodies import GetQueueResult as GetQueueResult
-from fila.wire.admin_bodies import GetReclassify as GetReclassify
-from fila.wire.admin_bodies import GetReclassifyResult as GetReclassifyResult
 from fila.wire.admin_bodies import GetStats as GetStats
 from fila.wire.admin_bodies import GetStatsResult as GetStatsResult
 from fila.wire.admin_bodies import LimitUse as LimitUse
 from fila.wire.admin_bodies import ListApiKeys as ListApiKeys
 from fila.wire.admin_bodies import ListApiKeysResult as ListApiKeysResult
-from fila.wire.admin_bodies import ListBackups as ListBackups
-from fila.wire.admin_bodies import ListBackupsResult as ListBackupsResult
 from fila.wire.admin_bodies import ListConfig as ListConfig
 from fila.wire.admin_bodies import ListConfigResult as ListConfigResult
-from fila.wire.admin_bodies import ListOverrides as ListOverrides
-from fila.wire.admin_bodies import ListOverridesResult as ListOverridesResult
 from fila.wire.admin_bodies import ListQueues as ListQueues
 from fila.wire.admin_bodies import ListQueuesResult as ListQueuesResult
-from fila.wire.admin_bodies import ListVersions as ListVersions
-from fila.wire.admin_bodies import ListVersionsResult as ListVersionsResult
 from fila.wire.admin_bodies import PauseKey as PauseKey
 from fila.wire.admin_bodies import PauseKeyResult as PauseKeyResult
 from fila.wire.admin_bodies import PauseQueue as PauseQueue
@@ -57,9 +44,6 @@ from fila.wire.admin_bodies import Permission as Permission
 from fila.wire.admin_bodies import Purge as Purge
 from fila.wire.admin_bodies import PurgeResult as PurgeResult
 from fila.wire.admin_bodies import QueueSummary as QueueSummary
-from fila.wire.admin_bodies import QueueVersion as QueueVersion
-from fila.wire.admin_bodies import Reclassify as Reclassify
-from fila.wire.admin_bodies import ReclassifyResult as ReclassifyResult
 from fila.wire.admin_bodies import Redrive as Redrive
 from fila.wire.admin_bodies import RedriveResult as RedriveResult
 from fila.wire.admin_bodies import ResumeKey as ResumeKey
@@ -72,13 +56,29 @@ from fila.wire.admin_bodies import SetAcl as SetAcl
 from fila.wire.admin_bodies import SetAclResult as SetAclResult
 from fila.wire.admin_bodies import SetConfig as SetConfig
 from fila.wire.admin_bodies import SetConfigResult as SetConfigResult
-from fila.wire.admin_bodies import SetOverride as SetOverride
-from fila.wire.admin_bodies import SetOverrideResult as SetOverrideResult
 from fila.wire.admin_bodies import ThrottleKeyStats as ThrottleKeyStats
-from fila.wire.admin_bodies import UpdateQueue as UpdateQueue
-from fila.wire.admin_bodies import UpdateQueueResult as UpdateQueueResult
 from fila.wire.admin_bodies import WhoAmI as WhoAmI
 from fila.wire.admin_bodies import WhoAmIResult as WhoAmIResult
+from fila.wire.settings_bodies import Backup as Backup
+from fila.wire.settings_bodies import CreateBackup as CreateBackup
+from fila.wire.settings_bodies import CreateBackupResult as CreateBackupResult
+from fila.wire.settings_bodies import GetQueue as GetQueue
+from fila.wire.settings_bodies import GetQueueResult as GetQueueResult
+from fila.wire.settings_bodies import GetReclassify as GetReclassify
+from fila.wire.settings_bodies import GetReclassifyResult as GetReclassifyResult
+from fila.wire.settings_bodies import ListBackups as ListBackups
+from fila.wire.settings_bodies import ListBackupsResult as ListBackupsResult
+from fila.wire.settings_bodies import ListOverrides as ListOverrides
+from fila.wire.settings_bodies import ListOverridesResult as ListOverridesResult
+from fila.wire.settings_bodies import ListVersions as ListVersions
+from fila.wire.settings_bodies import ListVersionsResult as ListVersionsResult
+from fila.wire.settings_bodies import QueueVersion as QueueVersion
+from fila.wire.settings_bodies import Reclassify as Reclassify
+from fila.wire.settings_bodies import ReclassifyResult as ReclassifyResult
+from fila.wire.settings_bodies import SetOverride as SetOverride
+from fila.wire.settings_bodies import SetOverrideResult as SetOverrideResult
+from fila.wire.settings_bodies import UpdateQueue as UpdateQueue
+from fila.wire.settings_bodies import UpdateQueueResult as UpdateQueueResult
 
 
 class Handshake(NamedTuple):
