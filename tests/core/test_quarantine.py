@@ -288,6 +288,17 @@ def test_a_redrive_that_meets_the_damage_ends_and_the_queue_is_set_apart() -> No
     assert set(again.machine.view.quarantined) == {"bad", "bad.dlq"}
 
 
+def test_every_redrive_of_a_queue_hears_of_the_damage_that_one_of_them_met() -> None:
+    again = two_queues().restart()
+    (dead,) = of_queue(again, rows.MESSAGES, queue="bad.dlq")
+    again.store.unreadable.add((rows.MESSAGES, dead))
+    moved: list[int | Rejection] = []
+    assert again.driven.redrive("bad.dlq", 0, moved.append) is None
+    assert again.driven.redrive("bad.dlq", 1, moved.append) is None
+    again.turn()
+    assert [refusal(answer).code for answer in moved] == [STORAGE_ERROR] * 2
+
+
 def test_damage_that_is_no_single_queues_sets_nothing_apart() -> None:
     turns = two_queues()
     assert turns.machine.set_apart(StoreDamagedError("damaged", rows.STATE, b"ct")) is None

@@ -59,39 +59,41 @@ def oldest(state: State, queue: Queue, count: int) -> list[Entry]:
     pages = state.settings.redrive_pages
     following = heads.pop()
     bytes_left = state.settings.page_bytes  # large messages are moved a few at a time
-    while len(found) < count and bytes_left > 0:
-        if following is not None and (
-            not heap or (following.head_stamp(), following.number) < heap[0][:2]
-        ):
-            lane = cast(Lane, following)
-            if lane not in taken:
-                taken[lane] = 0
-                if not lane.window:
-                    if pages == 0:
-                        break  # a later step takes it
-                    pages -= 1
-                    fill_window(state, lane, state.settings.head_messages)
-                heapq.heappush(heap, (lane.window[0][STAMP], lane.number, lane))
-            following = heads.pop()
-            continue
-        if not heap:
-            break
-        _, number, lane = heap[0]
-        at = taken[lane]
-        entry = complete(state, lane.window[at])
-        found.append(entry)
-        bytes_left -= len(entry[BODY])
-        taken[lane] = at = at + 1
-        if at < len(lane.window):
-            heapq.heapreplace(heap, (lane.window[at][STAMP], number, lane))
-        elif lane.horizon:
-            break  # what comes next in this lane is not in memory: a later step takes it
-        else:
-            heapq.heappop(heap)
-    if following is not None:
-        heads.add(following)
-    for lane in taken:
-        heads.add(lane)
+    try:
+        while len(found) < count and bytes_left > 0:
+            if following is not None and (
+                not heap or (following.head_stamp(), following.number) < heap[0][:2]
+            ):
+                lane = cast(Lane, following)
+                if lane not in taken:
+                    taken[lane] = 0
+                    if not lane.window:
+                        if pages == 0:
+                            break  # a later step takes it
+                        pages -= 1
+                        fill_window(state, lane, state.settings.head_messages)
+                    heapq.heappush(heap, (lane.window[0][STAMP], lane.number, lane))
+                following = heads.pop()
+                continue
+            if not heap:
+                break
+            _, number, lane = heap[0]
+            at = taken[lane]
+            entry = complete(state, lane.window[at])
+            found.append(entry)
+            bytes_left -= len(entry[BODY])
+            taken[lane] = at = at + 1
+            if at < len(lane.window):
+                heapq.heapreplace(heap, (lane.window[at][STAMP], number, lane))
+            elif lane.horizon:
+                break  # what comes next in this lane is not in memory: a later step takes it
+            else:
+                heapq.heappop(heap)
+    finally:  # also if a page cannot be read: another redrive of the queue finds that out, too
+        if following is not None:
+            heads.add(following)
+        for lane in taken:
+            heads.add(lane)
     return found
 
 
