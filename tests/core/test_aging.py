@@ -15,6 +15,7 @@ from fila.core.command import (
     UpdateQueue,
 )
 from fila.core.effect import EVENT_DEAD_LETTERED, EVENT_MOVED, EVENT_PURGED
+from fila.core.entry import message_id
 from fila.core.rejection import INVALID_CONFIG_VALUE, OK, Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment
@@ -219,3 +220,31 @@ def test_a_queue_without_such_messages_has_nothing_of_it() -> None:
     turns.turn(Nack("q", [], [], []))
     assert turns.queue("q").aging is None
     assert aging_rows_of(turns) == 0
+
+
+def in_line_behind_expired_ones(gate: str, value: str, first: int) -> Turns:
+    """Messages of one key stand at a gate and expire, many more than go in a turn; one of another
+    key is behind them in line. The first one is leased."""
+    turns = Turns(Settings(age_messages=1))
+    queue_with(turns)
+    assert turns.set(gate, value).replies == [None]
+    bodies = [body_of([])] + [body_of([("fila.ttl_ms", "50")])] * 5
+    ids = [id_of(at) for at in range(first, first + len(bodies))]
+    assignments = [Assignment(b"a", 1, (b"t",))] * len(ids)
+    turns.turn(Enqueue("q", ids, bodies, assignments))
+    assert [message_id(entry) for entry in consume(turns).entries()] == ids[:1]
+    turns.enqueue("q", b"b", throttle=(b"t",))
+    turns.now += 50 * MS
+    return turns
+
+
+def test_an_expired_message_keeps_no_slot_from_who_is_behind_it_in_line() -> None:
+    turns = in_line_behind_expired_ones("throttle:t:max_in_flight", "1", first=101)
+    assert turns.ack("q", [id_of(101)]).keys() == [b"b"]
+    assert turns.queue("q").keys[b"a"].pending == 4  # they go with the turns that come
+
+
+def test_an_expired_message_keeps_no_token_from_who_is_behind_it_in_line() -> None:
+    turns = in_line_behind_expired_ones("throttle.t", "20,1", first=101)
+    assert turns.turn().keys() == [b"b"]
+    assert turns.queue("q").keys[b"a"].pending == 4

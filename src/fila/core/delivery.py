@@ -32,7 +32,7 @@ from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
 from fila.core.lease import Consumer, Lease
 from fila.core.pending import complete
 from fila.core.queue import Queue
-from fila.core.readiness import leave_line, make_unready, park, wake_waiters
+from fila.core.readiness import leave_line, make_unready, park, pass_over, wake_waiters
 from fila.core.row_batch import PUT_LEASE
 from fila.core.state import MS, State
 from fila.core.trail import NOT_KNOWN, SPAN_DELIVERED
@@ -201,9 +201,10 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 continue
         if ages and ttl.is_expired((entry := complete(state, window[0]))[BODY], now):
             expiries.waits(state, lane, entry)  # also one whose row was lost
+            pass_over(state, key)
             ring.head = key.after  # a step of the next turn takes it away
             passed_over += 1
-            state.pass_left -= 1
+            state.pass_left -= 1 + len(key.others)
             if passed_over > ring.keys or state.pass_left <= 0:
                 break
             continue

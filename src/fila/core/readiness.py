@@ -147,6 +147,29 @@ def leave_line(lane: Lane) -> None:
             gate.queue.full_caps.pop(gate, None)
 
 
+def pass_over(state: State, key: FairnessKey) -> None:
+    """The key has the turn and takes nothing now: where its lanes are in line and were woken, those
+    behind them are looked at instead."""
+    assert key.lane is not None, "it stands in the ring"
+    _give_way(state, key.lane)
+    for _, _, serial, lane in key.others:
+        if lane.stands == serial:
+            _give_way(state, lane)
+
+
+def _give_way(state: State, lane: Lane) -> None:
+    gate = lane.line_of
+    if gate is None:
+        return
+    leave_line(lane)
+    if not gate.waiters:
+        return
+    if isinstance(gate, Bucket):
+        arm_bucket(state, gate)
+    elif isinstance(gate, Cap):
+        state.freed[gate] = None
+
+
 def arm_bucket(state: State, bucket: Bucket) -> None:
     """See to it that the waiters are looked at when the bucket has a token."""
     bucket.refill(state.now)
