@@ -22,6 +22,7 @@ from typing import Final
 
 from fila.core import expiries, quarantining, rows, ttl
 from fila.core.bucket import first_short, whole_tokens
+from fila.core.busy import FRACTION
 from fila.core.byte_cost import begin_visit, charge
 from fila.core.caps import account, leased_more, room, wake_capped
 from fila.core.effect import Delivery
@@ -135,6 +136,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
     visits = 0
     ages = queue.aging is not None
     weighs = queue.weighed_since
+    counted = ages or weighs
     passed_over = 0
     trail = state.events if state.journal else None
     new_tuple = tuple.__new__  # a third of the cost of calling Waits
@@ -210,7 +212,9 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
             continue
         passed_over = 0
         throttled_ns = lane.throttled_ns
-        held_ns = key.held_ns(integral)
+        if key.held_then != integral:
+            key.count_held(integral)
+        held_ns = key.held_clock >> FRACTION
         turn = active_ns - lane.head_active_ns
         freed = 0
         taken = 0
@@ -235,9 +239,12 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                 if since > loaded_ns:
                     busy -= busy_then
                     held -= held_then
-                if held > busy:
-                    held = busy  # fractions of a nanosecond
-                wait = (0, throttled, no_consumer - busy, own, turn, 0, held, busy - held, 0)
+                if busy:
+                    if held > busy:
+                        held = busy  # fractions of a nanosecond
+                    wait = (0, throttled, no_consumer - busy, own, turn, 0, held, busy - held, 0)
+                else:
+                    wait = (0, throttled, no_consumer, own, turn, 0, 0, 0, 0)
             else:
                 no_consumer = stall_ns - lane.head_stall_ns
                 throttled = throttled_ns - lane.head_throttled_ns
@@ -248,10 +255,11 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     stamp - since, throttled, no_consumer - busy,
                     own, turn, 0, held, busy - held, 0,
                 )  # fmt: skip
-            if ages:
-                expiries.waits_no_more(state, queue, entry)
-            if weighs:
-                lane.lighten(entry)
+            if counted:
+                if ages:
+                    expiries.waits_no_more(state, queue, entry)
+                if weighs:
+                    lane.lighten(entry)
             waits.append(new_tuple(Waits, wait))
             entries.append(entry)
             lanes.append(lane)
@@ -294,7 +302,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         lane.head_active_ns = active_ns
         lane.pending -= taken
         lane.leased += taken
-        key.hold(taken, integral)
+        key.leased += taken
         key.pending -= taken
         if by_bytes:
             deficit -= charge(ring, key, bytes_before - bytes_left)

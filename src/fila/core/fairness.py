@@ -96,11 +96,11 @@ class FairnessKey(Counted):
         self.serial = 0
         self.stale = 0  # entries that do not count
 
-    def hold(self, change: int, integral: int) -> None:
-        """So many more of its messages are in flight from now on."""
+    def count_held(self, integral: int) -> None:
+        """What is in flight of it changes. Nothing to count while `held_then` is the integral, so
+        that those who change `leased` for every message look first."""
         self.held_clock += self.leased * (integral - self.held_then)
         self.held_then = integral
-        self.leased += change
 
     def held_ns(self, integral: int) -> int:
         """Busy time that fell to its own messages in flight."""

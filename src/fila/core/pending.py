@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from fila.core import expiries, rows
+from fila.core.busy import FRACTION
 from fila.core.entry import (
     BODY,
     ENTRY_BYTES,
@@ -54,8 +55,13 @@ def store(
         stall_ns = queue.stall_at(now)
         throttled_ns = lane.throttled_ns if lane.state != LANE_PARKED else lane.throttled_at(now)
         busy = queue.busy
-        busy_ns = busy.busy_at(now)
-        held_ns = lane.key.held_ns(busy.integral_at(now))
+        fairness_key = lane.key
+        if busy.held and busy.since_ns != now:
+            busy.count(busy.held, now)  # once a turn
+        if fairness_key.held_then != busy.integral:
+            fairness_key.count_held(busy.integral)
+        busy_ns = busy.busy_ns
+        held_ns = fairness_key.held_clock >> FRACTION
     # Row and entry are made here, laid out as `rows.py` and `entry.py` say: it is done for every
     # message.
     key = rows.MESSAGE_KEY.pack(queue.number, lane.number, stamp, id)

@@ -238,7 +238,10 @@ def _settle(state: State, queue: Queue, lease: Lease, lane: Lane, size: int) -> 
     busy = queue.busy
     if busy.held:
         queue.watch(state.now)
-    lane.key.hold(-1, busy.integral)
+    fairness_key = lane.key
+    if fairness_key.held_then != busy.integral:
+        fairness_key.count_held(busy.integral)
+    fairness_key.leased -= 1
     lane.leased -= 1
     if lane.caps:
         free_slots(state, lane, 1)
