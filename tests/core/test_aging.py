@@ -248,3 +248,23 @@ def test_an_expired_message_keeps_no_token_from_who_is_behind_it_in_line() -> No
     turns = in_line_behind_expired_ones("throttle.t", "20,1", first=101)
     assert turns.turn().keys() == [b"b"]
     assert turns.queue("q").keys[b"a"].pending == 4
+
+
+def test_damage_behind_a_head_that_goes_leaves_counts_and_rows_in_step() -> None:
+    """What follows the head went in the same turn: the first row that stays is pages away."""
+    settings = Settings(window_messages=4, page_messages=4, head_messages=1)
+    turns = Turns(settings)
+    queue_with(turns)
+    send(turns, 50, 40, 40, 40, 40, 0, 0)
+    turns = turns.restart()
+    last = turns.rows(rows.MESSAGES)[-2][0]
+    turns.store.unreadable = {(rows.MESSAGES, last)}
+    turns.now += 60 * MS
+    turns.turn()
+    assert set(turns.machine.view.quarantined) == {"q", "q.dlq"}
+    turns.store.unreadable = set()
+    again = turns.restart()
+    assert again.machine.view.quarantined == {}, "nothing is lacking"
+    assert again.queue("q").pending == 2
+    assert again.queue("q.dlq").pending == 5
+    assert aging_rows_of(again) == 0

@@ -31,7 +31,7 @@ from fila.core.entry import BODY, ENTRY_BYTES, ID_AT, KEY, STALL_NS, STAMP, Entr
 from fila.core.extending import keep
 from fila.core.lane import LANE_DELAYED, LANE_EMPTY, LANE_READY, Lane
 from fila.core.lease import Consumer, Lease
-from fila.core.pending import complete
+from fila.core.pending import complete, page
 from fila.core.queue import Queue
 from fila.core.readiness import leave_line, make_unready, park, pass_over, wake_waiters
 from fila.core.row_batch import PUT_LEASE
@@ -194,7 +194,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
         if not window:
             want -= PAGE_WORK
             state.pass_left -= PAGE_WORK
-            quarantining.page(state, lane)  # the first look since a restart, or since it was cut
+            page(state, lane)  # the first look since a restart, or since it was cut
             window = lane.window
             if not window:
                 make_unready(state, lane, LANE_EMPTY)
@@ -274,7 +274,7 @@ def fill(state: State, queue: Queue, consumer: Consumer, want: int) -> int:
                     freed = -ENTRY_BYTES * taken
                     want -= PAGE_WORK
                     state.pass_left -= PAGE_WORK
-                    quarantining.page(state, lane)
+                    page(state, lane)
                     window = lane.window
                 if not window:
                     lane_state = LANE_EMPTY

@@ -35,9 +35,9 @@ from fila.core.lease_batch import open_batch
 from fila.core.ledger import restore
 from fila.core.machine import Machine
 from fila.core.pending import fill_window
-from fila.core.quarantining import UNREADABLE, cause_of
+from fila.core.quarantining import cause_of
 from fila.core.queue import Aging, Group, Queue
-from fila.core.reader import Reader, StoreDamagedError
+from fila.core.reader import UNREADABLE, Reader, StoreDamagedError
 from fila.core.readiness import new_head
 from fila.core.settings import Settings
 from fila.core.state import State

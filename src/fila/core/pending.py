@@ -21,7 +21,7 @@ from fila.core.entry import (
 )
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, NO_WINDOW, Lane
 from fila.core.later import Later
-from fila.core.reader import missing
+from fila.core.reader import UNREADABLE, missing
 from fila.core.readiness import make_unready, new_head
 from fila.core.row_batch import PUT_MESSAGE
 from fila.core.state import MS, State
@@ -141,9 +141,10 @@ def _insert(state: State, lane: Lane, entry: Entry, size: int) -> bool:
 
 
 def remove_head(state: State, lane: Lane) -> Entry:
-    """Take the oldest pending message out of its lane, outside of delivery."""
-    entry = lane.window.popleft()
-    size = entry_bytes(entry)
+    """Take the oldest pending message out of its lane, outside of delivery. Raises if it cannot be
+    read, and has changed nothing then."""
+    entry = complete(state, lane.window[0])
+    size = entry_bytes(lane.window.popleft())
     lane.window_bytes -= size
     state.windows.bytes -= size
     if lane.later is not None and had_delay(entry):
@@ -154,7 +155,7 @@ def remove_head(state: State, lane: Lane) -> Entry:
     if lane.key.pending == 0:
         lane.queue.keys_pending -= 1
     state.touch(lane)
-    fill_window(state, lane, state.settings.head_messages)
+    page(state, lane, state.settings.head_messages)
     if entry[KEY] > lane.delivered:
         lane.delivered = entry[KEY]
         if entry[STAMP] > state.now:
@@ -163,9 +164,8 @@ def remove_head(state: State, lane: Lane) -> Entry:
         new_head(state, lane)
     else:
         make_unready(state, lane, LANE_EMPTY)
-        if lane.leased == 0:
+        if lane.pending == lane.leased == 0:
             state.rest(lane)
-    entry = complete(state, entry)
     if lane.queue.aging is not None:
         expiries.waits_no_more(state, lane.queue, entry)
     if lane.queue.weighed_since:
@@ -205,22 +205,13 @@ def take_out(state: State, lane: Lane, entries: list[Entry]) -> None:
     state.touch(lane)
     if lane.pending == 0:
         lane.horizon = b""  # nothing is behind it
-    fill_window(state, lane, state.settings.head_messages)
+    page(state, lane, state.settings.head_messages)
     if not lane.window:
         make_unready(state, lane, LANE_EMPTY)
-        if lane.leased == 0:
+        if lane.pending == lane.leased == 0:
             state.rest(lane)
     elif lane.window[0][KEY] != head:
         new_head(state, lane)
-
-
-def read_ahead(state: State, lane: Lane) -> None:
-    """Raise what taking the head out would meet half-way, before anything has changed."""
-    complete(state, lane.window[0])
-    if len(lane.window) == 1 and lane.horizon:
-        settings = state.settings
-        start, end = lane.horizon + b"\0", rows.after(lane.prefix)
-        state.reader.scan(rows.MESSAGES, start, end, settings.head_messages, settings.page_bytes)
 
 
 def complete(state: State, entry: Entry) -> Entry:
@@ -235,6 +226,15 @@ def complete(state: State, entry: Entry) -> Entry:
             raise missing("a message", rows.MESSAGES, key)
         body = rows.message_row(value)[rows.MESSAGE_HEAD_BYTES :]
     return with_body(entry, body)
+
+
+def page(state: State, lane: Lane, rows_max: int = 0) -> None:
+    """`fill_window` for whoever cannot turn back: if it cannot be read, the lane is left without a
+    window, nothing of it is half done, and its group is set apart with this turn's end."""
+    try:
+        fill_window(state, lane, rows_max)
+    except UNREADABLE as error:
+        state.damaged.setdefault(lane.queue.group, error)
 
 
 def fill_window(state: State, lane: Lane, rows_max: int = 0) -> None:

@@ -11,7 +11,6 @@ stops the broker (`turn.py`), and the mark is all that is written then.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,7 +18,6 @@ from fila.core import key_rows, rows
 from fila.core.catalogue import forget_queue
 from fila.core.entry import lane_prefix_of
 from fila.core.lane import Lane
-from fila.core.pending import fill_window
 from fila.core.quarantine import Quarantined, refused
 from fila.core.queue import DLQ_SUFFIX, Group, Queue
 from fila.core.reader import Reader, StoreDamagedError
@@ -27,13 +25,6 @@ from fila.core.rejection import Rejection
 from fila.core.row_batch import DELETE_STATE, PUT_STATE, Op
 from fila.core.state import State
 
-UNREADABLE: Final = (
-    StoreDamagedError,
-    rows.CorruptRowError,
-    struct.error,
-    IndexError,
-    ValueError,
-)
 _PAGE_ROWS: Final = 1_024
 _PAGE_BYTES: Final = 4 << 20
 _ALL: Final = 1 << 62
@@ -60,17 +51,9 @@ def set_name_apart(state: State, name: str, cause: str, error: Exception) -> Non
     _set_kin_apart(state, name, state.now)
 
 
-def page(state: State, lane: Lane) -> None:
-    """Page the lane's window in. If that cannot be read, delivery goes on without the lane: nothing
-    of it is half done, and its group is set apart with this turn's end."""
-    try:
-        fill_window(state, lane)
-    except UNREADABLE as error:
-        state.damaged.setdefault(lane.queue.group, error)
-
-
 def lacks(state: State, lane: Lane) -> None:
-    """The lane counts messages that the store does not have: the same."""
+    """The lane counts messages that the store does not have: its group is set apart with this
+    turn's end."""
     state.damaged.setdefault(lane.queue.group, lacking(lane))
 
 

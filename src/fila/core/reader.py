@@ -5,7 +5,10 @@ Owns how a store says that it cannot: every store raises these errors.
 
 from __future__ import annotations
 
+import struct
 from typing import Final, Protocol
+
+from fila.core.rows import CorruptRowError
 
 WHAT_TO_DO: Final = (
     "Nothing was changed. `fila-server --verify` lists what is damaged, `fila-server --salvage "
@@ -36,6 +39,10 @@ class StoreDamagedError(StoreError):
         self.cause = cause
         self.family = family
         self.key = key
+
+
+# What reading a row, and making something of it, may raise.
+UNREADABLE: Final = (StoreDamagedError, CorruptRowError, struct.error, IndexError, ValueError)
 
 
 def missing(what: str, family: int, key: bytes) -> StoreDamagedError:

@@ -17,9 +17,9 @@ from fila.core.eligible import eligible
 from fila.core.entry import KEY, message_id
 from fila.core.fairness import FairnessKey
 from fila.core.lane import Lane
-from fila.core.pending import fill_window, read_ahead, remove_head
-from fila.core.quarantining import UNREADABLE
+from fila.core.pending import fill_window, remove_head
 from fila.core.queue import Queue
+from fila.core.reader import UNREADABLE
 from fila.core.rejection import Rejection
 from fila.core.row_batch import DELETE_MESSAGE
 from fila.core.state import State
@@ -124,7 +124,6 @@ def _drop_oldest(state: State, queue: Queue, key: FairnessKey) -> bytes:
     try:
         if not lane.window:
             fill_window(state, lane, state.settings.head_messages)
-        read_ahead(state, lane)
         entry = remove_head(state, lane)
     except UNREADABLE as error:
         state.damaged.setdefault(queue.group, error)

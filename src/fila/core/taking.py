@@ -12,8 +12,8 @@ from bisect import bisect_left
 from fila.core import expiries, rows
 from fila.core.entry import KEY, STAMP, Entry, entry_bytes, entry_of, had_delay, id_of
 from fila.core.lane import Lane
-from fila.core.pending import complete, fill_window, read_ahead, remove_head
-from fila.core.quarantining import UNREADABLE
+from fila.core.pending import complete, fill_window, remove_head
+from fila.core.reader import UNREADABLE
 from fila.core.row_batch import DELETE_MESSAGE
 from fila.core.state import State
 
@@ -52,7 +52,6 @@ def _take(state: State, lane: Lane, key: bytes) -> Entry | None:
         if window[at][KEY] != key:
             return None
         if at == 0:
-            read_ahead(state, lane)
             return remove_head(state, lane)
         entry = complete(state, window[at])
         size = entry_bytes(window[at])
