@@ -388,3 +388,66 @@ def test_a_lane_that_is_made_again_under_its_name_hides_none_before_it() -> None
         for _, value in turns.rows(rows.MESSAGES)
     }
     assert {one for one, weight in weights.items() if weight != 9} == {101}
+
+
+class Moving(Decided):
+    """One message goes over to another lane."""
+
+    def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
+        return [Assignment(b"new" if body == b"old" else body, 1, ()) for body in bodies]
+
+
+def send(turns: Turns, *keys: bytes, first: int = 1, delay_ms: int = 0) -> list[bytes]:
+    """At one moment, each to the key its body names; `old` and `used` are throttled."""
+    ids = [id_of(first + at) for at in range(len(keys))]
+    lanes = [Assignment(key, 1, (b"t",) if key in (b"old", b"used") else ()) for key in keys]
+    assert turns.turn(Enqueue("q", ids, list(keys), lanes, [delay_ms] * len(ids))).replies == [None]
+    return ids
+
+
+def test_of_two_with_one_stamp_that_are_not_in_memory_none_counts_the_others_turn() -> None:
+    turns = Turns(Settings(pass_messages=1, window_bytes_total=1), policy=Moving())
+    turns.create("q")
+    turns.limit("t", 1, 1)
+    send(turns, b"used", first=100)
+    assert turns.consume("q", prefetch=100).ids() == [id_of(100)]
+    fillers = [b"f%d" % at for at in range(30)]
+    ids = [id_of(1 + at) for at in range(32)]
+    lanes = [Assignment(b"old", 1, (b"t",)), *[Assignment(key, 1, ()) for key in fillers]]
+    bodies = [b"old", *fillers, b"new"]
+    waits = {}
+    command = Enqueue("q", ids, bodies, [*lanes, Assignment(b"new", 1, ())])
+    outcome, _ = turns.one_pass(command)
+    since = turns.now
+    for at in range(60):
+        for delivery in outcome.deliveries:
+            for entry, wait in zip(delivery.entries, delivery.waits, strict=True):
+                waits[entry[BODY]] = wait
+                assert min(wait) >= 0, (entry[BODY], wait)
+                assert sum(wait) == turns.now - since
+        turns.now += MS
+        if at == 5:
+            begin(turns)
+        outcome, _ = turns.one_pass()
+    assert b"new" in waits
+    assert waits[b"old"].throttled > 5 * MS
+
+
+def test_one_whose_delay_is_over_does_not_wait_for_the_time_of_its_new_place() -> None:
+    turns = Turns(policy=Moving())
+    turns.create("q")
+    (late,) = send(turns, b"old", delay_ms=1)
+    since = turns.now
+    turns.consume("q", prefetch=5)
+    turns.now = since + MS - 3
+    burst = send(turns, *[b"new"] * 5, first=11)  # their stamps are a nanosecond apart
+    assert turns.queue("q").keys[b"new"].leased == 5
+    turns.now = since + MS
+    turns.turn()
+    begin(turns)
+    assert finish(turns)["moved"] == 1
+    outcome = turns.ack("q", burst[:1])
+    assert outcome.ids() == [late]
+    (wait,) = outcome.waits()
+    assert min(wait) >= 0
+    assert sum(wait) == turns.now - since

@@ -22,6 +22,7 @@ from . import (
     moves,
     overrides,
     reclassify,
+    waits,
 )
 from .books import Books
 from .jobs import Jobs
@@ -40,7 +41,6 @@ class Auditor(Books):
     def replay(self, turn: Record) -> None:
         """Follow one turn, and check everything about it."""
         self.turn = turn
-        self.cut_short = turn.more
         self.now = max(self.now, turn.now_ns)
         if turn.wrote:
             self.durable_ns = self.now
@@ -127,6 +127,10 @@ class Auditor(Books):
     def _check_turn_end(self, turn: Record) -> None:
         wake_ns = NEVER_NS
         now = self.now
+        for message in self.at_tokens:
+            if turn.more or not message.lane.key.queue.credit:
+                waits.not_looked_at(message)
+        self.at_tokens = []
         for queue in self.queues.values():
             fair.turn_ends(queue, bool(queue.credit) and not turn.more)
             if queue.absent:

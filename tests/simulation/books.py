@@ -38,10 +38,10 @@ class Books:
         # Batches that were to end and did not with the last step: by what the next one says.
         self.ending: dict[tuple[object, ...], list[Batch]] = {}
         # Of the turn that is being followed.
-        self.cut_short = False
         self.turns_apart: set[str] = set()  # queues that are quarantined with this turn
         self.left_late = False  # with this turn, of what was expired
         self.expired_left = False  # expired messages are pending still
+        self.at_tokens: list[Message] = []  # stored with it, and what they need is a token
         self.told: list[Told] = []  # answers to requests for batches
         # Of requests for open batches: which it is, and after which lease the next part begins.
         self.told_open: dict[int, tuple[Batch, int]] = {}
@@ -91,7 +91,8 @@ class Books:
         key.queue.pending += 1
         if len(key.lanes) > 1:
             key.changes += 1  # within a burst, either of two lanes may count as the older one
-        waits.stored(message, self.now, self.tokens, not self.cut_short)
+        if waits.stored(message, self.now, self.tokens):
+            self.at_tokens.append(message)
         self.refresh(lane)
 
     def move(self, message: Message, lane: Lane, stamp: int) -> None:
@@ -102,8 +103,11 @@ class Books:
         lane.mixed = True
         message.lane = lane
         message.handed_back = False
-        if message.timed:
-            message.retry_known = message.ready_ns == stamp
+        if message.timed and message.ready_ns <= self.now < stamp:
+            message.timed = False  # its delay is over: it does not wait for its place's time
+            message.retry_known = True
+        elif message.timed:
+            message.retry_known = message.retry_known and message.ready_ns == stamp
             message.ready_ns = stamp
             if stamp > self.now:
                 self.serial += 1

@@ -214,13 +214,14 @@ def _check_eligible(event: Event, key: Key, leaving: Message | None = None) -> N
         if not lane.ready:
             continue
         due = len(lane.line) + sum(one.ready_ns <= event.ts_ns for one in lane.timed)
-        if leaving is not None and lane is leaving.lane:
+        gone = leaving if leaving is not None and lane is leaving.lane else None
+        if gone is not None:
             due -= 1
         high += due
         # A message that falls due within the burst at the head holds back what is behind it.
         stands_aside = leaving is not None or key.queue.by_bytes
         if lane.sure and not (stands_aside and lane.may_park):
-            low += 0 if lane.is_hazy(event.ts_ns) else due
+            low += 0 if lane.is_hazy(event.ts_ns, gone) else due
     told = event.key_eligible
     if not (low <= told <= high or (told == UNKNOWN and high > 0)):
         raise Violation(PROMISE, f"{event.event}: key_eligible {told} not in {low}–{high}")

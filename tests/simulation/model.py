@@ -148,9 +148,12 @@ class Lane:
     def has_ready(self, now: int) -> bool:
         return bool(self.line) or bool(self.timed and self.timed[0].ready_ns <= now)
 
-    def is_hazy(self, now: int) -> bool:
-        """Whether a message that falls due in a moment may stand before the line."""
-        return bool(self.line and self.timed) and 0 < self.timed[0].ready_ns - now <= BURST_NS
+    def is_hazy(self, now: int, leaving: Message | None = None) -> bool:
+        """Whether a message that falls due in a moment may stand before the line, once this one
+        has left."""
+        timed = next((one for one in self.timed if one is not leaving), None)
+        in_line = len(self.line) - (leaving is not None and not leaving.timed)
+        return in_line > 0 and timed is not None and 0 < timed.ready_ns - now <= BURST_NS
 
     def before(self, message: Message, now: int) -> Message | None:
         """A message of this lane that should go before the given one, if there is one."""

@@ -44,6 +44,14 @@ def test_a_wait_for_a_token_counts_as_throttled_until_the_token_came() -> None:
         waits.check(message, Waits(0, SECOND, 0, 0, SECOND, 0), now, books.tokens)
 
 
+def test_a_bucket_no_pass_has_looked_at_counts_for_nothing() -> None:
+    books, message = behind_an_empty_bucket()
+    assert books.at_tokens == [message]
+    waits.not_looked_at(message)
+    now = books.now + 2 * SECOND
+    waits.check(message, Waits(0, SECOND, 0, 0, SECOND, 0), now, books.tokens)
+
+
 def test_a_limit_that_was_lifted_and_set_again_is_another_bucket() -> None:
     books, message = behind_an_empty_bucket()
     books.now += 5

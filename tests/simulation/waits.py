@@ -29,8 +29,8 @@ from .turn import Violation
 PROMISE = "wait split"
 
 
-def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
-    """It waits from now on. `passed`: this turn's delivery pass looks at everything."""
+def stored(message: Message, now: int, tokens: Tokens) -> bool:
+    """It waits from now on. Tells whether a token is what it waits for."""
     lane = message.lane
     key = lane.key
     message.known = True
@@ -39,18 +39,25 @@ def stored(message: Message, now: int, tokens: Tokens, passed: bool) -> None:
     message.headed = False
     if message.timed and message.ready_ns > message.since_ns:
         message.stall_then = -1
-        return
+        return False
     message.stall_then = key.queue.stall_at(now)
     message.paused_then = (key.queue.paused_at(now), key.paused_at(now))
     message.busy_then = busy.reading(key, now)
     if key.pending != 1:
-        return
+        return False
     message.headed = True
     message.changes_then = key.changes
     buckets = tokens.buckets_of(lane)
-    if passed and len(buckets) == 1 and buckets[0].level_at(now) < 1.0 - TOLERANCE:
-        message.token_ns = buckets[0].token_ns()
-        message.token_then = (buckets[0], buckets[0].changes)
+    if len(buckets) != 1 or buckets[0].level_at(now) >= 1.0 - TOLERANCE:
+        return False
+    message.token_ns = buckets[0].token_ns()
+    message.token_then = (buckets[0], buckets[0].changes)
+    return True
+
+
+def not_looked_at(message: Message) -> None:
+    """No pass saw in this turn that its bucket is short."""
+    message.token_ns = 0
 
 
 def becomes_ready(message: Message) -> None:

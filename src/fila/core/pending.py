@@ -17,6 +17,7 @@ from fila.core.entry import (
     Entry,
     entry_bytes,
     had_delay,
+    stamp_of,
     with_body,
 )
 from fila.core.lane import LANE_EMPTY, LANE_PARKED, NO_WINDOW, Lane
@@ -137,7 +138,10 @@ def _insert(state: State, lane: Lane, entry: Entry, size: int) -> bool:
     if lane.window_bytes and not lane.windowed:
         windows.enter(lane)
     window = lane.window
-    return window[0][KEY] == entry[KEY] if window else lane.horizon is not horizon
+    if window:
+        return window[0][KEY] == entry[KEY]
+    # Of two of the same stamp that are both left to the store either may be the first.
+    return lane.horizon is not horizon or entry[STAMP] == stamp_of(horizon)
 
 
 def remove_head(state: State, lane: Lane) -> Entry:

@@ -23,7 +23,7 @@ from fila.core.entry import (
     ENQUEUED_NS,
     HELD_NS,
     KEY,
-    STALL_NS,
+    SINCE_NS,
     STAMP,
     THROTTLED_NS,
     WEIGHT,
@@ -36,6 +36,7 @@ from fila.core.entry import (
     moved_to,
     row_of,
     stamp_of,
+    waiting_anew,
     with_weight,
     without_body,
 )
@@ -230,8 +231,10 @@ def _move(state: State, lane: Lane, leaving: list[tuple[Entry, Assignment]]) -> 
             # A lane's messages are in memory up to what it delivered last: it stands behind that.
             stamp = stamp_of(target.delivered) + 1
             place = target.prefix + stamp.to_bytes(8, "big") + message_id(entry)
+            if had_delay(entry) and entry[STAMP] <= state.now < stamp:
+                entry = _after_its_delay(state, lane, entry)
         throttled_ns = held_ns = 0
-        if entry[STALL_NS] >= 0:
+        if not had_delay(entry):
             # How long it was throttled so far counts on, by the clock of its new lane; so does how
             # long its key held consumers, by that of its new key.
             throttled_ns = target.throttled_at(state.now) - (passed_ns - entry[THROTTLED_NS])
@@ -253,6 +256,20 @@ def _move(state: State, lane: Lane, leaving: list[tuple[Entry, Assignment]]) -> 
             )
             state.events.append(told._replace(weight=target.key.weight))
     return stamps
+
+
+def _after_its_delay(state: State, lane: Lane, entry: Entry) -> Entry:
+    """Its delay is over, and its new place is ahead of the clock: from now on it waits as one that
+    had none, or it would wait for its place's time. What it has waited counts as own backlog."""
+    queue = lane.queue
+    now = state.now
+    busy_ns = queue.busy.busy_at(now)
+    stall_ns = queue.stall_at(now)
+    if entry[SINCE_NS] <= queue.loaded_ns:
+        stall_ns -= busy_ns  # of its wait all busy time since the start counts (`busy.py`)
+    held_ns = lane.key.held_ns(queue.busy.integral_at(now))
+    throttled_ns = lane.throttled_at(now)
+    return waiting_anew(entry, entry[SINCE_NS], stall_ns, throttled_ns, busy_ns, held_ns)
 
 
 def _keep(state: State, queue: Queue, course: Course) -> None:
