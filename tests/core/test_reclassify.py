@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fila.core import rows
-from fila.core.command import Ack, DeleteQueue, Enqueue, Purge, UpdateQueue
+from fila.core.command import Ack, Consume, DeleteQueue, Enqueue, Purge, UpdateQueue
 from fila.core.entry import ATTEMPTS, BODY, STAMP
 from fila.core.reclassify_job import JOBS_MAX
 from fila.core.reclassify_rows import START, Course, course_row, read_course
@@ -173,6 +173,43 @@ def test_another_weight_alone_rewrites_the_message_in_its_place() -> None:
     assert (found["moved"], found["reweighed"]) == (0, 15)
     assert turns.queue("q").keys[b"k1"].weight == 7
     assert run(turns)["reweighed"] == 0
+
+
+class Half(ByBody):
+    """Of one lane every other message goes, the others stay with another weight."""
+
+    def of(self, body: bytes) -> Assignment:
+        number = int(body)
+        if number % 4 == 2:
+            return Assignment(b"other", 1, ())
+        if self.version == 2 and number % 4 == 0:
+            return Assignment(b"even", 1, ())
+        return Assignment(b"all", self.version, ())
+
+
+@pytest.mark.parametrize(("at_once", "prefetch"), [(2, 2), (3, 7), (8, 7)])
+def test_what_stays_with_another_weight_is_not_lost_when_its_window_is_cut(
+    at_once: int, prefetch: int
+) -> None:
+    """By a lane that needs the room, in the turn of the step."""
+    settings = SMALL._replace(
+        window_bytes_total=600, page_messages=1, head_messages=1, reclassify_messages=at_once
+    )
+    turns, _ = machine(settings)
+    turns.policy = policy = Half()
+    put(turns, policy, range(60))
+    turns = turns.restart()
+    policy.version = 2
+    begin(turns)
+    outcome = turns.turn(Consume("q", "c", 1, prefetch))
+    order: list[int] = []
+    while outcome.entries():
+        order += numbers_of(outcome.entries())
+        assert turns.machine.view.quarantined == {}
+        outcome = turns.ack("q", outcome.ids())
+    assert sorted(order) == list(range(60))
+    odd = [one for one in order if one % 2]
+    assert odd == sorted(odd)
 
 
 def test_where_the_hook_fails_a_message_stays() -> None:

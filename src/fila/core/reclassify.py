@@ -187,7 +187,9 @@ def step(state: State, queue: Queue, command: Reclassify) -> list[int] | Rejecti
 def _reweigh(state: State, lane: Lane, changed: dict[bytes, Entry]) -> None:
     """They stay where they are; until the commit the store shows them with their old weights."""
     windows = state.windows
-    state.taken.update(dict.fromkeys(changed))
+    for place, one in changed.items():
+        state.taken[place] = None
+        windows.fresh[place] = one[BODY]
     if lane.window:
         kept: deque[Entry] = deque()
         for one in lane.window:
@@ -195,7 +197,6 @@ def _reweigh(state: State, lane: Lane, changed: dict[bytes, Entry]) -> None:
             if again is None:
                 kept.append(one)
                 continue
-            windows.fresh[one[KEY]] = again[BODY]
             kept.append(again if one[BODY] else without_body(again))
         lane.window = kept
     if changed:
