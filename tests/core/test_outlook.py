@@ -164,6 +164,20 @@ def test_a_higher_limit_does_what_was_computed() -> None:
     assert found.more_consumers is None and found.more_weight is None
 
 
+def test_where_another_bucket_never_gets_a_token_no_limit_is_advised() -> None:
+    turns = Turns()
+    turns.create("q", visibility_ms=3_600_000)
+    turns.limit("t", 5, 5)
+    turns.limit("u", 0, 1_000)
+    turns.consume("q", prefetch=1_000)
+    turns.enqueue("q", b"a", count=200, throttle=(b"t", b"u"))
+    turns.wait(20 * SECOND)
+    queue = turns.queue("q")
+    found = outlook(turns.machine.state, queue, queue.keys[b"a"])
+    assert found.share == pytest.approx(5, rel=0.1)
+    assert found.more_rate is None
+
+
 def test_where_nothing_goes_there_is_no_estimate() -> None:
     turns = Turns()
     turns.create("q")

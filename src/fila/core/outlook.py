@@ -77,7 +77,8 @@ def outlook(state: State, queue: Queue, key: FairnessKey) -> Outlook:
         eta_ns = max(eta_ns, short.next_token_ns() - now)
         assert lane is not None
         others = [bucket_share(lane, one) for one in lane.buckets if one is not short]
-        more_rate = _eta(ahead, min([2 * rate, *others]))
+        more = min([2 * rate, *others])
+        more_rate = _eta(ahead, more) if more > 0.0 else None  # another one lets nothing go
     elif not queue.ready:
         if consumers:
             more_consumers = _eta(ahead, rate * (consumers + 1) / consumers)
