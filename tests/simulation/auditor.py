@@ -44,7 +44,7 @@ class Auditor(Books):
         self.now = max(self.now, turn.now_ns)
         if turn.wrote:
             self.durable_ns = self.now
-        self.events = self.rings.follow(turn.events)
+        self.events = self.rings.follow(turn.events, turn.apart)
         self.told = []
         self.told_open = {}
         self.left_late = False
