@@ -16,6 +16,7 @@ from fila.core.reclassify_rows import START, Course, course_row, read_course
 from fila.core.rejection import Rejection
 from fila.core.settings import Settings
 from fila.core.verdict import Assignment, FailureVerdict
+from tests.core.test_ttl import body_of
 from tests.core.turn import MS, SECOND, Decided, Turns, id_of
 
 SMALL = Settings(
@@ -431,7 +432,8 @@ class Moving(Decided):
     """One message goes over to another lane."""
 
     def on_enqueue(self, queue: str, bodies: Sequence[bytes], now_ns: int) -> list[Assignment]:
-        return [Assignment(b"new" if body == b"old" else body, 1, ()) for body in bodies]
+        names = [body if body.isalnum() and body != b"old" else b"new" for body in bodies]
+        return [Assignment(name, 1, ()) for name in names]
 
 
 def send(turns: Turns, *keys: bytes, first: int = 1, delay_ms: int = 0) -> list[bytes]:
@@ -488,3 +490,21 @@ def test_one_whose_delay_is_over_does_not_wait_for_the_time_of_its_new_place() -
     (wait,) = outcome.waits()
     assert min(wait) >= 0
     assert sum(wait) == turns.now - since
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_one_that_went_before_its_time_sets_nobody_elses_time(steps: int) -> None:
+    turns = Turns(policy=Moving())
+    turns.create("q")
+    (late,) = send(turns, b"old", delay_ms=5_000)
+    dies = body_of([("fila.ttl_ms", "50")])
+    lane = [Assignment(b"new", 1, ())]
+    turns.turn(Enqueue("q", [id_of(9)], [dies], lane, [3_600_000]))
+    begin(turns)
+    for _ in range(steps):
+        turns.one_pass()
+    turns.now += 50 * MS
+    assert finish(turns)["state"] == "done"
+    assert turns.queue("q").counters.aged_out == 1
+    assert turns.consume("q").ids() == []
+    assert turns.wait(5 * SECOND).ids() == [late]

@@ -23,7 +23,7 @@ from fila.storage.memory import MemoryStore
 
 from . import events, pauses
 from .books import Books
-from .model import Queue
+from .model import BURST_NS, Queue
 from .turn import Violation, same
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def _step(books: Books, command: Reclassify, reply: Reply) -> None:
                 continue
             if stamp < message.ready_ns and message.timed:
                 raise Violation(PROMISE, f"{id.hex()[-6:]} goes before its time")
+            if stamp > max(message.ready_ns, books.now) + BURST_NS:
+                raise Violation(PROMISE, f"{id.hex()[-6:]} moves behind {stamp - books.now} ns")
             moves.append((message, wanted, stamp))
         for message, _, _ in moves:
             books.remove(message)

@@ -146,6 +146,8 @@ class ReclassifyJob:
             self.changes, self.others = {}, 0
             self._begin_walk()
             return 1
+        if any(lane.queue is queue for lane in state.removed_early):
+            return 1  # until the commit those lanes put what moves behind what went before its time
         found, looked = self._look(machine)
         entries = [entry for _, some in found for entry in some]
         bodies = [entry[BODY] for entry in entries]
