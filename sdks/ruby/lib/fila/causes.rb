@@ -231,7 +231,7 @@ module Fila
     RETRYABLE = false
   end
 
-  # As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up.
+  # As much waits in the queue, or of the message's fairness key, as may; it was not stored; try again when consumers caught up. Metadata: `retry_after_ms`, `depth`, `limit`.
   class QueueFullError < RefusedError
     # The broker's code.
     CODE = 20
