@@ -93,7 +93,7 @@ def test_a_queue_lists_tenants_with_pending_weight_deficit_and_causes(open_page:
     expect(umbrella.locator(".c-weight")).to_have_text("3")
     expect(umbrella.locator(".c-deficit")).to_have_text(re.compile(r"^\d+$"))
     expect(first.locator(".causebar i").first).to_be_attached()
-    expect(page.locator("#waits li")).to_have_count(6)
+    expect(page.locator("#waits li")).to_have_count(9)
     expect(page.locator("#waits .causebar i").first).to_be_attached()
 
 

@@ -23,6 +23,7 @@ from fila.edges.strangers import Strangers
 from fila.wire import bodies, errors, layouts
 from fila.wire import opcodes as op
 from fila.wire.frames import frame_header
+from tests import loops
 from tests.edges.wires import Wire
 
 KiB = 1024
@@ -213,7 +214,7 @@ def test_what_is_taken_out_of_the_kernel_is_seen_before_a_socket_is_writable() -
             transport.abort()
             assert unread_bytes(transport) == unread_bytes(None) == 0
 
-    asyncio.run(taken_slowly())
+    loops.run(taken_slowly())
 
 
 def test_large_pieces_are_written_without_another_copy() -> None:

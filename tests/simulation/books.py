@@ -69,7 +69,7 @@ class Books:
         message.handed_back = False
         message.retry_known = True
         if message.timed:
-            self.wait_until(message.ready_ns, message.serial, lane)
+            self.wait_till(message.ready_ns, message.serial, lane)
         self.put(message)
 
     def tell_weight(self, key: Key, weight: int) -> None:
@@ -78,7 +78,7 @@ class Books:
         if not (key.override and key.override.weight):
             fair.weight_changes(key, weight)
 
-    def wait_until(self, ready_ns: int, serial: int, lane: Lane) -> None:
+    def wait_till(self, ready_ns: int, serial: int, lane: Lane) -> None:
         heapq.heappush(self.timers, (ready_ns, serial, lane))
 
     def put(self, message: Message) -> None:

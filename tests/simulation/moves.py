@@ -130,7 +130,7 @@ def back(books: Books, queue: Queue) -> None:
             for message in lane.line + lane.timed:
                 message.known = False
                 if message.ready_ns > books.now and message.timed:
-                    books.wait_until(message.ready_ns, message.serial, lane)
+                    books.wait_till(message.ready_ns, message.serial, lane)
             books.refresh(lane, placed=False)
     for name in books.tokens.caps:
         books.doubt(name)  # what it has in flight counts again
