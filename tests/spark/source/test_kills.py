@@ -68,7 +68,7 @@ def test_a_standalone_cluster_archives_through_the_death_of_an_executor(
             env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         wait_until(lambda: _newest(target / "_spark_metadata") or driver.poll() is not None,
-                   120, "the first batch")  # fmt: skip
+                   300, "the first batch")  # fmt: skip
         (executor,) = _executors(worker)
         os.kill(executor, signal.SIGKILL)
         out, err = driver.communicate(timeout=240)
