@@ -124,3 +124,23 @@ def _of_lane(kind: str, lane: Lane, now: int, since_ns: int, ring_delta: int) ->
         ring_delta=ring_delta,
         queue_delivered=lane.queue.ring.handed_out,
     )
+
+
+def of_key(
+    kind: str, queue: Queue, name: bytes, now: int, who: str, reason: str, ring_delta: int = 0
+) -> Event:
+    """What an operator did to a fairness key, or without a name to the queue."""
+    key = queue.keys.get(name) if name else None
+    return Event(
+        now,
+        kind,
+        queue.name,
+        fairness_key=name,
+        key_pending=key.pending if key is not None else 0,
+        key_eligible=eligible(key, now) if key is not None else 0,
+        active_keys=queue.ring.keys,
+        reason=reason,
+        consumer=who,
+        ring_delta=ring_delta,
+        queue_delivered=queue.ring.handed_out,
+    )

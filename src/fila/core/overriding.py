@@ -8,11 +8,9 @@ overrides pays nothing for them, and a message of one with overrides no more tha
 
 from __future__ import annotations
 
-from fila.core import effect, override, rows
+from fila.core import effect, events, override, rows
 from fila.core.bucket import Bucket
 from fila.core.command import SetOverride
-from fila.core.effect import Event
-from fila.core.eligible import eligible
 from fila.core.lane import LANE_PARKED, NO_BUCKETS, Lane
 from fila.core.override import Override, Terms
 from fila.core.queue import Queue
@@ -176,18 +174,4 @@ def _bucket(state: State, queue: Queue, name: bytes, limit: Limit) -> Bucket:
 
 def _tell(state: State, kind: str, queue: Queue, name: bytes, who: str, reason: str) -> None:
     if state.journal:
-        key = queue.keys.get(name)
-        state.events.append(
-            Event(
-                state.now,
-                kind,
-                queue.name,
-                fairness_key=name,
-                key_pending=key.pending if key is not None else 0,
-                key_eligible=eligible(key, state.now) if key is not None else 0,
-                active_keys=queue.ring.keys,
-                reason=reason,
-                consumer=who,
-                queue_delivered=queue.ring.handed_out,
-            )
-        )
+        state.events.append(events.of_key(kind, queue, name, state.now, who, reason))

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from fila.core import effect, pause_rows, rows
+from fila.core import effect, events, pause_rows, rows
 from fila.core.command import PauseKey, PauseQueue, ResumeKey, ResumeQueue
-from fila.core.effect import Event
-from fila.core.eligible import eligible
 from fila.core.pause import Pause, Pauses
 from fila.core.queue import Queue
 from fila.core.readiness import pause_lanes, resume_lanes
@@ -159,19 +157,4 @@ def _tell(
     ring_delta: int = 0,
 ) -> None:
     if state.journal:
-        key = queue.keys.get(name) if name else None
-        state.events.append(
-            Event(
-                state.now,
-                kind,
-                queue.name,
-                fairness_key=name,
-                key_pending=key.pending if key is not None else 0,
-                key_eligible=eligible(key, state.now) if key is not None else 0,
-                active_keys=queue.ring.keys,
-                reason=reason,
-                consumer=who,
-                ring_delta=ring_delta,
-                queue_delivered=queue.ring.handed_out,
-            )
-        )
+        state.events.append(events.of_key(kind, queue, name, state.now, who, reason, ring_delta))
